@@ -1,0 +1,80 @@
+# Everything below needs python3 (3.10 or newer, with venv), g++ (11 or newer), make and bash. CMake and ninja come
+# from pip into .venv, where the package is installed editable: edits of Python count at once, and whatever is
+# compiled or copied there is built again when its sources change.
+
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.SILENT:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-soak lint bench clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+TOOLS := $(VENV)/.tools-installed
+PACKAGE := $(VENV)/.package-installed
+RELEASE := build/release
+
+# More arguments for pytest, as in: make test PYTEST="-k scripts -x"
+PYTEST ?=
+
+NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find interposer scripts tests/native -type f 2>/dev/null)
+CXX_FILES = $(shell find interposer tests/native -name '*.cpp' -o -name '*.h')
+SHELL_SCRIPTS := .ci/run scripts/check_prerequisites $(wildcard scripts/atb/*.sh)
+
+help:  ## Show this list
+	sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: $(PACKAGE)  ## Make .venv, build the libraries and install the package into it
+
+demo: $(PACKAGE)  ## Dump from a small model on the CPU, changing the rules while it runs
+	$(BIN)/atbprobe-rules demo
+
+test: $(PACKAGE)  ## Run the tests (PYTEST="-k word" passes arguments on)
+	$(BIN)/python -m pytest -m "not soak" $(PYTEST)
+
+test-soak: $(PACKAGE)  ## Run the long tests, and hypothesis with many more examples
+	ATBPROBE_TEST_PROFILE=long $(BIN)/python -m pytest --timeout 1800 $(PYTEST)
+
+lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-logo >$(RELEASE)/lint-imports.log || { cat $(RELEASE)/lint-imports.log; exit 1; }
+	$(if $(CXX_FILES),$(BIN)/clang-format --dry-run -Werror $(CXX_FILES))
+	$(BIN)/python $(BIN)/run-clang-tidy.py -quiet -p $(RELEASE) -clang-tidy-binary $(BIN)/clang-tidy \
+	    "^$(CURDIR)/(interposer|tests/native)/" >$(RELEASE)/clang-tidy.log 2>&1 \
+	    || { cat $(RELEASE)/clang-tidy.log; exit 1; }
+	if command -v shellcheck >/dev/null; then \
+	    shellcheck --external-sources $(SHELL_SCRIPTS); \
+	else \
+	    echo "shellcheck: not run, package missing" >&2; \
+	    [ "$${CI:-}" != true ]; \
+	fi
+	echo "lint: fine"
+
+bench: $(PACKAGE)  ## Measure side by side with the published package
+	$(BIN)/python -m benchmarks
+
+clean:  ## Remove everything that was built, and .venv
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(TOOLS): pyproject.toml
+	scripts/check_prerequisites $(PYTHON)
+	[ -x $(BIN)/python ] || { echo "setup: making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	echo "setup: installing tools into $(VENV)"
+	$(PIP) install --upgrade 'pip>=25.1'
+	$(PIP) install --group dev
+	touch $@
+
+$(PACKAGE): $(TOOLS) $(NATIVE_SOURCES)
+	echo "setup: building and installing atbprobe-rules"
+	$(PIP) install --no-build-isolation --editable . \
+	    -Cbuild-dir=$(RELEASE) \
+	    -Ccmake.define.ATBPROBE_WARNINGS_AS_ERRORS=ON \
+	    -Ccmake.define.ATBPROBE_BUILD_TESTS=ON
+	touch $@

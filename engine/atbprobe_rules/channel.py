@@ -1,0 +1,324 @@
+"""The channel of one config, seen from Python: where it is, what is published in it, which processes are attached.
+
+Making and publishing are the native library's (a store from Python orders nothing on every machine); reading is done
+here, through numpy views of the mapped control file. The layout stands in interposer/channel_format.h, which tells
+how the parts play together; a test holds both sides together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import mmap
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from atbprobe_rules import native
+from atbprobe_rules.errors import AtbprobeError
+from atbprobe_rules.image import ImageError, decode
+from atbprobe_rules.processes import ProcessName, start_time_of
+
+CHANNEL_MAGIC = b"ATBRCHAN"
+CHANNEL_VERSION = 1
+SLOT_COUNT = 128
+LANE_COUNT = 16
+SLOTS_OFFSET = 4096
+SLOT_BYTES = 4096
+CONTROL_BYTES = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES
+CLOSED = 2**64 - 1
+LOSS_REASONS = ("queue_stalled", "no_space", "write_failed", "out_of_memory", "bad_path", "at_exit")
+_LOSS_COUNTERS = 8
+_MAX_RULES = 64
+
+COUNTERS = np.dtype(
+    [
+        ("ops_selected", "<u8"),
+        ("tensors_saved", "<u8"),
+        ("bytes_saved", "<u8"),
+        ("bytes_queued", "<u8"),
+        ("lost", "<u8", _LOSS_COUNTERS),
+        ("hits", "<u8", _MAX_RULES),
+    ]
+)
+LANE = np.dtype({"names": ["ops_seen"], "formats": ["<u8"], "offsets": [0], "itemsize": 64})
+SLOT = np.dtype(
+    {
+        "names": [
+            "owner",
+            "generation",
+            "generation_seen",
+            "verdict",
+            "device",
+            "lanes_used",
+            "counters",
+            "mailbox",
+            "text",
+            "lanes",
+        ],
+        "formats": ["<u8", "<u8", "<u8", "<u4", "<i4", "<u4", COUNTERS, ("<u8", 8), "S192", (LANE, LANE_COUNT)],
+        "offsets": [0, 8, 16, 24, 28, 32, 64, 704, 768, 960],
+        "itemsize": SLOT_BYTES,
+    }
+)
+CONTROL = np.dtype(
+    {
+        "names": [
+            "magic",
+            "version",
+            "slot_count",
+            "slot_bytes",
+            "header_bytes",
+            "total_bytes",
+            "generation",
+            "watcher_start_time",
+            "watcher_pid",
+            "heartbeat",
+            "published_at",
+        ],
+        "formats": ["S8", "<u4", "<u4", "<u4", "<u4", "<u8", "<u8", "<u8", "<u4", "<u8", "<u8"],
+        "offsets": [0, 8, 12, 16, 20, 24, 64, 128, 136, 144, 152],
+        "itemsize": 192,
+    }
+)
+
+
+class ChannelError(AtbprobeError):
+    """The channel cannot be used: damaged, of another version, of another user, or no room for it."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is in force: its generation, the SHA-256 of the config file it came from, its rules' names, and when it
+    was published (nanoseconds since 1970)."""
+
+    generation: int
+    config_hash: str
+    rule_names: tuple[str, ...]
+    published_at: int
+
+
+@dataclass(frozen=True)
+class Process:
+    """One attached process, from its slot. `generation` is the one in force there, 0 before the first.
+
+    `generation_seen` is the last one that it looked at; `verdict` says what it made of that one ("ok": taken).
+    `lost` counts by reason what was selected and is not on disk; `hits` counts the selected ops of each rule of the
+    published generation.
+    """
+
+    pid: int
+    program: str
+    device: int
+    alive: bool
+    generation: int
+    generation_seen: int
+    verdict: str
+    ops_seen: int
+    ops_selected: int
+    tensors_saved: int
+    bytes_saved: int
+    bytes_queued: int
+    lost: dict[str, int]
+    hits: tuple[int, ...]
+
+
+def channel_folder(config: str) -> Path:
+    """Return the folder of the channel that belongs to `config`, an absolute path as in ``ATB_DUMP_CONFIG``."""
+    return Path(native.channel_path(config))
+
+
+def existing_channels() -> list[Path]:
+    """Return the folders of all channels of this user that are there now."""
+    runtime = channel_folder("/").parent
+    try:
+        return sorted(folder for folder in runtime.iterdir() if (folder / "control").exists())
+    except FileNotFoundError:
+        return []
+
+
+@contextlib.contextmanager
+def runtime_lock(folder: Path) -> Iterator[None]:
+    """Hold the lock under which watchers come and go; it is a lock on the folder that holds the channels."""
+    runtime = folder.parent
+    while True:
+        runtime.mkdir(mode=0o700, exist_ok=True)
+        try:
+            descriptor = os.open(runtime, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_still(runtime, descriptor):
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        now = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(now, os.fstat(descriptor))
+
+
+class Channel:
+    """A channel that is there. Use `create` to make it, `attach` to look at one; `close` gives the mapping back."""
+
+    def __init__(self, folder: Path, memory: mmap.mmap) -> None:
+        self.folder = folder
+        self._memory = memory
+        self._control = np.frombuffer(memory, CONTROL, 1)[0:1]
+        self._slots = np.frombuffer(memory, SLOT, SLOT_COUNT, SLOTS_OFFSET)
+
+    @classmethod
+    def create(cls, folder: Path) -> Channel:
+        """Make what is missing of the channel in `folder` and attach to it; raises ChannelError."""
+        try:
+            native.channel_create(str(folder))
+        except OSError as error:
+            raise ChannelError(_reason(folder, error)) from error
+        return cls.attach(folder)
+
+    @classmethod
+    def attach(cls, folder: Path) -> Channel:
+        """Look at the channel in `folder`; raises FileNotFoundError if there is none, ChannelError if it is bad."""
+        descriptor = os.open(folder / "control", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if os.fstat(descriptor).st_uid != os.geteuid():
+                raise ChannelError(f"the channel {folder} belongs to another user")
+            if os.fstat(descriptor).st_size != CONTROL_BYTES:
+                raise ChannelError(_damaged(folder))
+            memory = mmap.mmap(descriptor, CONTROL_BYTES, mmap.MAP_SHARED, mmap.PROT_READ)
+        finally:
+            os.close(descriptor)
+        channel = cls(folder, memory)
+        control = channel._control[0]
+        if control["magic"] != CHANNEL_MAGIC or control["version"] != CHANNEL_VERSION:
+            channel.close()
+            raise ChannelError(_damaged(folder))
+        return channel
+
+    def close(self) -> None:
+        """Give the mapping back."""
+        del self._control, self._slots
+        self._memory.close()
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def publish(self, image: bytes) -> int:
+        """Put `image` in force in every attached process, at its next operation; return its generation."""
+        try:
+            return native.publish(str(self.folder), image)
+        except OSError as error:
+            raise ChannelError(_reason(self.folder, error)) from error
+
+    @property
+    def generation(self) -> int:
+        """The published generation; 0: none yet; CLOSED: the channel is going away."""
+        return int(self._control["generation"][0])
+
+    def published(self) -> Published | None:
+        """Return what is in force, None before the first publish."""
+        while (generation := self.generation) not in (0, CLOSED):
+            try:
+                data = (self.folder / f"image-{generation}").read_bytes()
+            except FileNotFoundError:
+                if self.generation == generation:
+                    raise ChannelError(f"{self.folder}: the image of generation {generation} is gone") from None
+                continue  # another one was published meanwhile
+            try:
+                image = decode(data)
+            except ImageError as error:
+                raise ChannelError(f"{self.folder}: generation {generation} is damaged: {error}") from error
+            return Published(
+                generation,
+                image.config_hash.hex(),
+                image.rule_names,
+                int(self._control["published_at"][0]),
+            )
+        return None
+
+    def watcher(self) -> ProcessName | None:
+        """Return the watcher that last gave a sign of life and has not withdrawn, dead or alive."""
+        pid = int(self._control["watcher_pid"][0])
+        return ProcessName(pid, int(self._control["watcher_start_time"][0])) if pid else None
+
+    def processes(self, rule_count: int = _MAX_RULES) -> list[Process]:
+        """Return all processes that hold a slot, those that have died since included, with `rule_count` hits each."""
+        slots = self._slots[self._slots["owner"] != 0].copy()
+        return [_process_of(slot, rule_count) for slot in slots]
+
+    def live_processes(self) -> list[Process]:
+        """Return the processes that are running and attached."""
+        return [process for process in self.processes() if process.alive]
+
+    def read_note(self, name: str) -> dict[str, Any] | None:
+        """Return a note that the watcher left beside the control file; None if there is none (any more)."""
+        try:
+            note = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return note if isinstance(note, dict) else None
+
+    def write_note(self, name: str, note: dict[str, Any] | None) -> None:
+        """Leave a note for whoever asks, whole or not at all; None takes it away."""
+        path = self.folder / name
+        if note is None:
+            path.unlink(missing_ok=True)
+            return
+        temporary = path.with_name(f".{name}-{os.getpid()}")
+        temporary.write_text(json.dumps(note), encoding="utf-8")
+        temporary.replace(path)
+
+
+def _process_of(slot: Any, rule_count: int) -> Process:
+    owner = int(slot["owner"])
+    pid, start_time = owner >> 32, owner & 0xFFFFFFFF
+    counters = slot["counters"]
+    # A slot whose start time is still missing is being filled in: its numbers are the former holder's.
+    filled = start_time != 0
+    running = start_time_of(pid) & 0xFFFFFFFF
+    return Process(
+        pid=pid,
+        program=os.fsdecode(bytes(slot["text"])),
+        device=int(slot["device"]),
+        alive=running == start_time if filled else running != 0,
+        generation=int(slot["generation"]) if filled else 0,
+        generation_seen=int(slot["generation_seen"]) if filled else 0,
+        verdict=native.verdict_name(int(slot["verdict"])),
+        ops_seen=int(slot["lanes"]["ops_seen"].sum()),
+        ops_selected=int(counters["ops_selected"]),
+        tensors_saved=int(counters["tensors_saved"]),
+        bytes_saved=int(counters["bytes_saved"]),
+        bytes_queued=int(counters["bytes_queued"]),
+        lost={name: int(count) for name, count in zip(LOSS_REASONS, counters["lost"], strict=False) if count},
+        hits=tuple(int(count) for count in counters["hits"][:rule_count]),
+    )
+
+
+def _damaged(folder: Path) -> str:
+    return (
+        f"the channel {folder} is damaged or of another version of atbprobe-rules: "
+        "end the processes that use it, then remove the folder"
+    )
+
+
+def _reason(folder: Path, error: OSError) -> str:
+    if error.errno == errno.EPROTO:
+        return _damaged(folder)
+    if error.errno == errno.EPERM:
+        return f"the channel {folder} or the folder that holds it is not a private folder of this user"
+    return f"the channel {folder} cannot be used: {os.strerror(error.errno or 0)}"

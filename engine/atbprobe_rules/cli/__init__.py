@@ -1,0 +1,3 @@
+"""The command line: one file per subcommand, and the only place that prints or exits."""
+
+from __future__ import annotations

@@ -1,0 +1,38 @@
+"""The option --config: which config file, and so which channel, a command is about."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+config_option = click.option(
+    "--config",
+    "config",
+    type=click.Path(path_type=Path),
+    help="The config file; default: $ATB_DUMP_CONFIG, else the only one that is watched for you.",
+)
+
+
+def resolve_config(config: Path | None) -> Path:
+    """Return the absolute path of the config file that is meant; a usage error if that cannot be told.
+
+    Links are not resolved: a channel belongs to the path as it is written in ``ATB_DUMP_CONFIG``.
+    """
+    if config is not None:
+        return Path.cwd() / config
+    from_environment = os.environ.get("ATB_DUMP_CONFIG")
+    if from_environment:
+        return Path.cwd() / from_environment
+    from atbprobe_rules.status import watched_configs
+
+    watched = watched_configs()
+    if len(watched) == 1:
+        return Path(watched[0])
+    if not watched:
+        raise click.UsageError(
+            "no config is watched here, and ATB_DUMP_CONFIG is not set: say which with --config"
+        )
+    listed = "".join(f"\n  {path}" for path in watched)
+    raise click.UsageError(f"several configs are watched, say which with --config:{listed}")

@@ -1,0 +1,65 @@
+"""A bash that shows what is typed into it: the demo does everything as a user would."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from types import TracebackType
+
+import click
+
+from atbprobe_rules.errors import AtbprobeError
+
+
+class DemoShell:
+    """One bash, its commands echoed behind a prompt and its output indented; its children end with it."""
+
+    def __init__(self, environment: dict[str, str], folder: str) -> None:
+        self._bash = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+
+    def __enter__(self) -> DemoShell:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._bash.stdin is not None:
+            self._bash.stdin.close()
+        self._bash.wait()
+        if self._bash.stdout is not None:
+            self._bash.stdout.close()
+
+    def type(self, command: str) -> None:
+        """Show `command`, run it, show what it says; raises AtbprobeError if it fails."""
+        click.secho(f"  $ {command}", bold=True)
+        for line in self.ask(command):
+            click.echo(f"    {line}")
+
+    def ask(self, command: str) -> list[str]:
+        """Run `command` without a word and return the lines that it wrote; raises AtbprobeError if it fails."""
+        assert self._bash.stdin is not None and self._bash.stdout is not None, "both are pipes"
+        mark = secrets.token_hex(8)
+        self._bash.stdin.write(f"{command}\nprintf '\\n{mark} %s\\n' $?\n")
+        self._bash.stdin.flush()
+        lines: list[str] = []
+        for line in self._bash.stdout:
+            if line.startswith(mark):
+                status = line.split()[1]
+                if lines and lines[-1] == "":
+                    lines.pop()
+                if status != "0":
+                    told = "\n".join(lines)
+                    raise AtbprobeError(f"the demo's shell failed at `{command}` (exit code {status})\n{told}")
+                return lines
+            lines.append(line.rstrip("\n"))
+        raise AtbprobeError(f"the demo's shell ended at `{command}`")

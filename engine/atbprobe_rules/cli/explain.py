@@ -1,0 +1,82 @@
+"""``atbprobe-rules explain``: what a config selects, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from atbprobe_rules.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from atbprobe_rules.explain import Explanation, Op
+    from atbprobe_rules.program import Program
+
+
+@click.command("explain")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--ops",
+    type=click.File("r", encoding="utf-8", errors="surrogateescape"),
+    required=True,
+    help="A list of ops, one a line: `round<TAB>dir`, or `dir` alone, whose own number is then the round. - is stdin.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each op.")
+def command(config: Path, ops: TextIO, as_json: bool) -> ExitCode:
+    """Say of each op of a list whether CONFIG selects it, by which rules, and what is kept of its tensors.
+
+    \b
+    A dir is what the host calls an op, as in a dump's folders:
+      0_27576/0/2_Prefill_layer/1_Attention        device_pid/round/id_name/id_name...
+    """
+    program = _compile(config)
+    if program is None:
+        return ExitCode.NO
+    from atbprobe_rules.explain import explain_ops
+
+    for explanation in explain_ops(program, _read_ops(ops)):
+        click.echo(json.dumps(explanation.to_json()) if as_json else _sentence(explanation))
+    return ExitCode.FINE
+
+
+def _compile(config: Path) -> Program | None:
+    from atbprobe_rules.check import check_config
+    from atbprobe_rules.compiler import compile_selection
+    from atbprobe_rules.config_file import read_config_file
+
+    reading = read_config_file(config)
+    if reading.data is None:
+        click.echo(reading.fault or f"{config}: no such file", err=True)
+        return None
+    checked = check_config(reading.data, str(config))
+    if checked.diagnostics:
+        click.echo(checked.render(), err=True)
+    if checked.selection is None:
+        return None
+    return compile_selection(checked.selection, reading.content_hash)
+
+
+def _read_ops(lines: Iterable[str]) -> Iterator[Op]:
+    from atbprobe_rules.explain import Op, OpsError
+
+    for number, line in enumerate(lines, 1):
+        try:
+            yield Op.from_line(line.rstrip("\r\n"))
+        except OpsError as error:
+            raise click.UsageError(f"line {number} of the ops: {error}") from None
+
+
+def _sentence(explanation: Explanation) -> str:
+    op = explanation.op
+    number = "no round" if op.round is None else f"round {op.round}"
+    if not explanation.selected:
+        return f"-  {op.dir}  ({number})"
+    sides = [
+        f"{side}: {'+'.join(tasks)}"
+        for side, tasks in (("in", explanation.inputs), ("out", explanation.outputs))
+        if tasks
+    ]
+    return f"+  {op.dir}  ({number}; rule {', '.join(explanation.rules)}; {'; '.join(sides)})"

@@ -1,0 +1,34 @@
+"""In words: how far an edit has come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from atbprobe_rules.rollout import Rollout, Stage
+
+
+def describe_settled(config: Path, rollout: Rollout) -> str:
+    """Say what the watcher has made of the file."""
+    if rollout.stage is Stage.NO_FILE:
+        return f"{config}: no such file yet; write it whenever you like"
+    if rollout.stage is Stage.NOT_PUBLISHED:
+        return f"{config}: the watcher has not published it yet; see `atbprobe-rules status`"
+    if rollout.stage is Stage.REJECTED:
+        assert rollout.rejection is not None
+        return (
+            f"{describe_rejection(rollout.rejection)}\n{config}: refused; the last good rules stay in force"
+        )
+    assert rollout.published is not None
+    return f"{config}: in force as generation {rollout.published.generation}"
+
+
+def describe_rejection(rejection: dict[str, Any]) -> str:
+    """Show the diagnostics of a note as they were found; the source line is in the watcher's log and in `check`."""
+    lines = []
+    for diagnostic in rejection["diagnostics"]:
+        place = f"{rejection['file']}:{diagnostic['line']}:{diagnostic['column']}"
+        lines.append(f"{place}: {diagnostic['severity']}[{diagnostic['code']}]: {diagnostic['message']}")
+        if diagnostic["hint"]:
+            lines.append(f"  {diagnostic['hint']}")
+    return "\n".join(lines)

@@ -1,0 +1,111 @@
+"""``atbprobe-rules watch``: publish the rules of a config file whenever it changes."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from atbprobe_rules.cli.config_option import config_option, resolve_config
+from atbprobe_rules.cli.exit_codes import ExitCode
+
+
+@click.command("watch")
+@config_option
+@click.option(
+    "--detach", is_flag=True, help="Leave a watcher in the background, or join the one that is there."
+)
+@click.option(
+    "--hold",
+    "held_by",
+    metavar="PID",
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="With --detach: the watcher stays at least as long as this process runs.",
+)
+@click.option(
+    "--release",
+    "released",
+    metavar="PID",
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="Take the hold of this process away and say whether the watcher stays.",
+)
+@click.option("--attended", is_flag=True, hidden=True, help="Somebody else has made the holds already.")
+def command(
+    config: Path | None, detach: bool, held_by: tuple[int, ...], released: tuple[int, ...], attended: bool
+) -> ExitCode:
+    """Publish the rules of a config file to all processes, now and whenever the file changes.
+
+    In the foreground it runs until it is interrupted. A watcher in the background ends when none of the
+    processes that hold it runs any more and no process has the probe loaded, or on `atbprobe-rules stop`.
+    """
+    path = resolve_config(config)
+    if held_by and not detach:
+        raise click.UsageError("--hold goes with --detach")
+    if released:
+        return _release(path, released)
+    if detach:
+        return _detach(path, held_by)
+    return _watch(path, attended)
+
+
+def _watch(config: Path, attended: bool) -> ExitCode:
+    from atbprobe_rules.channel import Channel, channel_folder, runtime_lock
+    from atbprobe_rules.holds import hold, release
+    from atbprobe_rules.processes import ProcessName
+    from atbprobe_rules.watch import AlreadyWatched, Watcher, stop_on_signals
+
+    folder = channel_folder(str(config))
+    this = ProcessName.of(os.getpid())
+    assert this is not None, "this process runs"
+    if not attended:
+        with runtime_lock(folder), Channel.create(folder):
+            hold(folder, this)
+    watcher = Watcher(config, _report)
+    stop_on_signals(watcher, lambda: release(folder, this))
+    try:
+        watcher.run()
+    except AlreadyWatched:
+        release(folder, this)
+        if attended:
+            return ExitCode.FINE
+        click.echo(f"{config} is watched already: see `atbprobe-rules status`", err=True)
+        return ExitCode.NO
+    return ExitCode.FINE
+
+
+def _report(text: str) -> None:
+    now = datetime.now().astimezone().strftime("%H:%M:%S")
+    click.echo(f"{now} {text}", err=True)
+
+
+def _detach(config: Path, held_by: tuple[int, ...]) -> ExitCode:
+    from atbprobe_rules.cli.rollout_text import describe_settled
+    from atbprobe_rules.watcher_start import start_or_join
+
+    rollout = start_or_join(config, held_by or (os.getppid(),))
+    click.echo(describe_settled(config, rollout), err=True)
+    return ExitCode.FINE
+
+
+def _release(config: Path, released: tuple[int, ...]) -> ExitCode:
+    from atbprobe_rules.channel import Channel, channel_folder
+    from atbprobe_rules.holds import holders
+    from atbprobe_rules.watcher_start import let_go
+
+    watcher = let_go(config, released)
+    if watcher is None:
+        return ExitCode.FINE
+    folder = channel_folder(str(config))
+    with Channel.attach(folder) as channel:
+        processes = len(channel.live_processes())
+    shells = len(holders(folder))
+    click.echo(
+        f"the watcher (process {watcher.pid}) stays: {processes} processes have the probe loaded, "
+        f"{shells} other shells hold it; `atbprobe-rules stop --config {config}` ends it",
+        err=True,
+    )
+    return ExitCode.FINE

@@ -1,0 +1,125 @@
+"""From a config file to rules in force: looks at the file, and publishes it or says why not.
+
+A valid file is published at once. A file that is invalid, unreadable or gone may be an editor in the middle of a save,
+so it counts only if a second look, after a short quiet time, still finds the same. Then an invalid one is reported,
+once, and the last good rules stay; a deleted one turns dumping off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from atbprobe_rules.channel import Channel
+from atbprobe_rules.check import check_config
+from atbprobe_rules.compiler import ProgramTooLarge, compile_selection
+from atbprobe_rules.config_file import NO_FILE_HASH, Reading, read_config_file
+from atbprobe_rules.image import encode
+from atbprobe_rules.selection import Selection
+
+QUIET_SECONDS = 0.3
+REJECTED_NOTE = "rejected.json"
+
+Report = Callable[[str], None]
+
+
+class Publisher:
+    """Keeps the rules of a channel as the config file says. One at a time for a channel: the watcher has it."""
+
+    def __init__(self, channel: Channel, config: Path, report: Report) -> None:
+        self._channel = channel
+        self._config = config
+        self._report = report
+        self._settled: Reading | None = None
+        self._doubtful: Reading | None = None
+        self._doubtful_until = 0.0
+        published = channel.published()
+        self._published_hash = None if published is None else bytes.fromhex(published.config_hash)
+
+    def look(self, now: float) -> float | None:
+        """Look at the file, `now` being seconds on a clock that never goes back.
+
+        Returns when to look again even if nothing is heard of the file; None: whenever.
+        """
+        reading = read_config_file(self._config)
+        if reading == self._settled:
+            self._doubtful = None
+            return None
+        if reading.data is not None and self._publish_if_valid(reading):
+            self._settle(reading)
+            return None
+        if reading != self._doubtful:
+            self._doubtful = reading
+            self._doubtful_until = now + QUIET_SECONDS
+        if now < self._doubtful_until:
+            return self._doubtful_until
+        self._refuse(reading)
+        self._settle(reading)
+        return None
+
+    def _settle(self, reading: Reading) -> None:
+        self._settled = reading
+        self._doubtful = None
+
+    def _publish_if_valid(self, reading: Reading) -> bool:
+        assert reading.data is not None
+        if reading.content_hash == self._published_hash:
+            self._channel.write_note(REJECTED_NOTE, None)
+            return True
+        checked = check_config(reading.data, str(self._config))
+        if checked.selection is None:
+            return False
+        try:
+            self._publish(checked.selection, reading.content_hash)
+        except ProgramTooLarge as error:
+            self._reject(_one_error(self._config, "too-complex", str(error)), str(error), reading.content_hash)
+            return True
+        if checked.diagnostics:
+            self._report(checked.render())
+        self._channel.write_note(REJECTED_NOTE, None)
+        return True
+
+    def _publish(self, selection: Selection, content_hash: bytes) -> None:
+        generation = self._channel.publish(encode(compile_selection(selection, content_hash)))
+        self._published_hash = content_hash
+        self._report(f"{self._config}: in force as generation {generation}")
+
+    def _refuse(self, reading: Reading) -> None:
+        if reading.missing:
+            self._turn_off()
+        elif reading.data is not None:
+            checked = check_config(reading.data, str(self._config))
+            self._reject(checked.to_json(), checked.render(), reading.content_hash)
+        elif reading.fault is not None:
+            note = _one_error(self._config, "untrusted-file", reading.fault)
+            self._reject(note, reading.fault, reading.content_hash)
+
+    def _turn_off(self) -> None:
+        if self._published_hash in (None, NO_FILE_HASH):
+            self._report(f"{self._config}: no such file yet; nothing is dumped until there is one")
+            return
+        nothing = check_config(b"{}", str(self._config)).selection
+        assert nothing is not None, "a config without keys is valid"
+        self._publish(nothing, NO_FILE_HASH)
+        self._channel.write_note(REJECTED_NOTE, None)
+        self._report(f"{self._config} was deleted: dumping is off")
+
+    def _reject(self, note: dict[str, Any], text: str, content_hash: bytes) -> None:
+        self._channel.write_note(REJECTED_NOTE, {**note, "content_hash": content_hash.hex()})
+        self._report(f"{text}\n{self._config}: refused; the last good rules stay in force")
+
+
+def _one_error(config: Path, code: str, message: str) -> dict[str, Any]:
+    """Return what `check --json` would print if there were one thing to say, of the file as a whole."""
+    diagnostic = {
+        "code": code,
+        "severity": "error",
+        "line": 1,
+        "column": 1,
+        "length": 0,
+        "message": message,
+        "hint": None,
+        "related": [],
+    }
+    return {"file": str(config), "ok": False, "diagnostics": [diagnostic]}

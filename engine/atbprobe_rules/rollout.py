@@ -1,0 +1,93 @@
+"""How far an edit has come: from the file to the watcher, and from there to every process."""
+
+from __future__ import annotations
+
+import enum
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atbprobe_rules.channel import Channel, Process, Published
+from atbprobe_rules.config_file import NO_FILE_HASH, Reading, read_config_file
+from atbprobe_rules.publisher import REJECTED_NOTE
+
+POLL_SECONDS = 0.005
+
+
+class Stage(enum.Enum):
+    """Where the content that the file has now is."""
+
+    NOT_PUBLISHED = "not published"  # the watcher has not looked at it, or waits for the quiet time
+    REJECTED = "rejected"
+    NO_FILE = "no file"  # and there never was one
+    PUBLISHED = "published"  # some processes have not taken it
+    REFUSED = "refused"  # by a process that cannot use it; the others have taken it
+    ADOPTED = "adopted"
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One look. `waiting` are the live processes that have not taken the published rules, `refusing` those that
+    have looked at them and cannot."""
+
+    stage: Stage
+    published: Published | None = None
+    rejection: dict[str, Any] | None = None
+    live: list[Process] = field(default_factory=list)
+    waiting: list[Process] = field(default_factory=list)
+    refusing: list[Process] = field(default_factory=list)
+
+    @property
+    def is_settled_in_watcher(self) -> bool:
+        """Whether the watcher is done with the file as it is."""
+        return self.stage is not Stage.NOT_PUBLISHED
+
+    @property
+    def is_final(self) -> bool:
+        """Whether waiting longer changes nothing, as long as the file stays as it is."""
+        return self.stage not in (Stage.NOT_PUBLISHED, Stage.PUBLISHED)
+
+
+def look(channel: Channel, config: Path) -> Rollout:
+    """Tell how far the present content of `config` has come."""
+    reading = read_config_file(config)
+    published = channel.published()
+    if reading.missing and published is None:
+        return Rollout(Stage.NO_FILE)
+    rejection = _rejection_of(channel, reading)
+    if rejection is not None:
+        return Rollout(Stage.REJECTED, published, rejection)
+    if published is None or bytes.fromhex(published.config_hash) != reading.content_hash:
+        return Rollout(Stage.NOT_PUBLISHED, published)
+
+    live = channel.live_processes()
+    behind = [process for process in live if process.generation != published.generation]
+    refusing = [process for process in behind if process.generation_seen == published.generation]
+    waiting = [process for process in behind if process not in refusing]
+    stage = Stage.PUBLISHED if waiting else Stage.REFUSED if refusing else Stage.ADOPTED
+    return Rollout(stage, published, None, live, waiting, refusing)
+
+
+def wait_until_settled(channel: Channel, config: Path, seconds: float) -> Rollout:
+    """Wait until the watcher is done with the file; return the last look, settled or not."""
+    until = time.monotonic() + seconds
+    while not (rollout := look(channel, config)).is_settled_in_watcher and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+    return rollout
+
+
+def wait_until_adopted(channel: Channel, config: Path, seconds: float) -> Rollout:
+    """Wait until every live process has taken the file's content; return the last look, final or not."""
+    until = time.monotonic() + seconds
+    while not (rollout := look(channel, config)).is_final and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+    return rollout
+
+
+def _rejection_of(channel: Channel, reading: Reading) -> dict[str, Any] | None:
+    note = channel.read_note(REJECTED_NOTE)
+    if note is None or reading.missing:
+        return None
+    expected = NO_FILE_HASH if reading.data is None else reading.content_hash
+    return note if note.get("content_hash") == expected.hex() else None

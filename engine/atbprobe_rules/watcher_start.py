@@ -1,0 +1,154 @@
+"""Starting the watcher of a config and joining one that runs, and letting go of it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from atbprobe_rules.channel import Channel, channel_folder, runtime_lock
+from atbprobe_rules.errors import AtbprobeError
+from atbprobe_rules.holds import hold, holders, release
+from atbprobe_rules.processes import ProcessName
+from atbprobe_rules.rollout import POLL_SECONDS, Rollout, look
+from atbprobe_rules.watch import LOG_NAME
+
+START_SECONDS = 3.0
+STOP_SECONDS = 5.0
+_LOG_LINES_SHOWN = 20
+
+
+def start_or_join(config: Path, holding: Sequence[int]) -> Rollout:
+    """Make sure that `config` is watched for the processes `holding` (pids), and wait until its watcher has dealt
+    with the file, at most START_SECONDS. Return how far the file has come by then.
+
+    Raises AtbprobeError with the end of its log if the watcher dies.
+    """
+    folder = channel_folder(str(config))
+    with runtime_lock(folder):
+        channel = Channel.create(folder)
+        for pid in holding:
+            holder = ProcessName.of(pid)
+            if holder is None:
+                raise AtbprobeError(f"there is no process {pid} that could hold the watcher")
+            hold(folder, holder)
+        child = None if _is_watched(folder) else _spawn(config, folder / LOG_NAME)
+    with channel:
+        return _wait_until_settled(channel, config, child)
+
+
+def let_go(config: Path, released: Sequence[int]) -> ProcessName | None:
+    """Take the holds of the processes `released` (pids) away; return the watcher if it stays all the same."""
+    folder = channel_folder(str(config))
+    watcher = watcher_of(folder)
+    for pid in released:
+        holder = ProcessName.of(pid)
+        if holder is not None:
+            release(folder, holder)
+    if watcher is None or _has_work(folder):
+        return watcher
+    _signal(watcher, signal.SIGUSR1)
+    _wait_for_end(watcher)
+    return watcher if watcher.alive else None
+
+
+def stop(folder: Path) -> ProcessName | None:
+    """End the watcher of the channel in `folder` whoever holds it; return it, None if there was none.
+
+    Raises AtbprobeError if it does not end.
+    """
+    watcher = watcher_of(folder)
+    if watcher is None:
+        return None
+    for holder in holders(folder):
+        release(folder, holder)
+    _signal(watcher, signal.SIGTERM)
+    _wait_for_end(watcher)
+    if watcher.alive:
+        raise AtbprobeError(f"the watcher, process {watcher.pid}, does not end")
+    return watcher
+
+
+def watcher_of(folder: Path) -> ProcessName | None:
+    """Return the live watcher of the channel in `folder`."""
+    try:
+        with Channel.attach(folder) as channel:
+            watcher = channel.watcher()
+    except FileNotFoundError:
+        return None
+    return watcher if watcher is not None and watcher.alive else None
+
+
+def _has_work(folder: Path) -> bool:
+    try:
+        with Channel.attach(folder) as channel:
+            return bool(holders(folder) or channel.live_processes())
+    except FileNotFoundError:
+        return False
+
+
+def _is_watched(folder: Path) -> bool:
+    """Tell whether a watcher holds its lock; to be called under the runtime lock."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "atbprobe_rules", "watch", "--config", str(config), "--attended"],
+            cwd="/",
+            env=environment,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+        )
+    finally:
+        os.close(descriptor)
+
+
+def _wait_until_settled(channel: Channel, config: Path, child: subprocess.Popen[bytes] | None) -> Rollout:
+    until = time.monotonic() + START_SECONDS
+    while True:
+        rollout = look(channel, config)
+        exit_code = None if child is None else child.poll()
+        if exit_code:
+            raise AtbprobeError(f"the watcher ended at once:\n{_end_of(channel.folder / LOG_NAME)}")
+        # What the channel of an earlier watcher says counts only once there is one again.
+        attended = watcher_of(channel.folder) is not None
+        if (rollout.is_settled_in_watcher and attended) or time.monotonic() > until:
+            return rollout
+        time.sleep(POLL_SECONDS)
+
+
+def _end_of(log: Path) -> str:
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return "(it left no log)"
+    return "\n".join(lines[-_LOG_LINES_SHOWN:])
+
+
+def _signal(process: ProcessName, number: signal.Signals) -> None:
+    if process.alive:
+        os.kill(process.pid, number)
+
+
+def _wait_for_end(process: ProcessName) -> None:
+    until = time.monotonic() + STOP_SECONDS
+    while process.alive and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,364 @@
+#include "channel.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/hash2/sha2.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "environment.h"
+#include "program_verifier.h"
+
+namespace atbprobe {
+namespace {
+
+constexpr char kControlName[] = "control";
+constexpr mode_t kFolderMode = 0700;
+constexpr mode_t kFileMode = 0600;
+constexpr uint64_t kLargestGeneration = uint64_t{1} << 62;
+constexpr size_t kMaxNameBytes = 64;
+
+// A name in the channel's folder: `image-17`, `.new-1234-7f…`.
+struct FileName {
+    char text[kMaxNameBytes];
+};
+
+FileName image_name(uint64_t generation) {
+    FileName name;
+    snprintf(name.text, sizeof(name.text), "image-%llu", static_cast<unsigned long long>(generation));
+    return name;
+}
+
+FileName temporary_name() {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    FileName name;
+    snprintf(name.text, sizeof(name.text), ".new-%ld-%lld%09ld", static_cast<long>(getpid()),
+             static_cast<long long>(now.tv_sec), now.tv_nsec);
+    return name;
+}
+
+bool is_private(const struct stat& status) { return status.st_uid == geteuid() && (status.st_mode & 077) == 0; }
+
+// Opens a private folder below `parent` (AT_FDCWD: `name` is a path), after making it if that is asked for.
+int open_private_folder(int parent, const char* name, IfMissing if_missing) {
+    if (if_missing == IfMissing::kCreate && mkdirat(parent, name, kFolderMode) != 0 && errno != EEXIST) return -errno;
+    const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return -errno;
+    struct stat status = {};
+    const int error = fstat(folder, &status) != 0 ? -errno : is_private(status) ? 0 : -EPERM;
+    if (error == 0) return folder;
+    close(folder);
+    return error;
+}
+
+int open_channel_folder(const char* folder, IfMissing if_missing) {
+    const char* slash = strrchr(folder, '/');
+    if (slash == nullptr || slash == folder || slash[1] == '\0') return -EINVAL;
+    const std::string parent(folder, static_cast<size_t>(slash - folder));
+    const int parent_folder = open_private_folder(AT_FDCWD, parent.c_str(), if_missing);
+    if (parent_folder < 0) return parent_folder;
+    const int channel_folder = open_private_folder(parent_folder, slash + 1, if_missing);
+    close(parent_folder);
+    return channel_folder;
+}
+
+// Returns a negative errno or the file, which is then a regular one of this user that nobody else may touch.
+int open_private_file(int folder, const char* name, int flags, off_t* size) {
+    const int file = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return -errno;
+    struct stat status = {};
+    int error = 0;
+    if (fstat(file, &status) != 0) {
+        error = -errno;
+    } else if (!S_ISREG(status.st_mode) || !is_private(status)) {
+        error = -EPERM;
+    }
+    *size = status.st_size;
+    if (error == 0) return file;
+    close(file);
+    return error;
+}
+
+int write_whole(int file, const void* bytes, size_t size) {
+    const char* next = static_cast<const char*>(bytes);
+    while (size != 0) {
+        const ssize_t written = write(file, next, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return -errno;
+        next += written;
+        size -= static_cast<size_t>(written);
+    }
+    return 0;
+}
+
+int create_temporary_file(int folder, const FileName& name) {
+    const int file = openat(folder, name.text, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
+    return file < 0 ? -errno : file;
+}
+
+int fill_control(int file) {
+    // The pages are allocated for real: a sparse one on a full file system would kill whoever touches it.
+    const int allocated = posix_fallocate(file, 0, static_cast<off_t>(kControlBytes));
+    if (allocated != 0) return -allocated;
+    ControlHeader header = {};
+    memcpy(header.magic, kChannelMagic, sizeof(kChannelMagic));
+    header.version = kChannelVersion;
+    header.slot_count = kSlotCount;
+    header.slot_bytes = sizeof(ProcessSlot);
+    header.header_bytes = sizeof(ControlHeader);
+    header.total_bytes = kControlBytes;
+    return write_whole(file, &header, sizeof(header));
+}
+
+// Makes a whole control file and links it into place, so that nobody ever sees half of one. Somebody else's that came
+// first is as good.
+int create_control(int folder) {
+    const FileName name = temporary_name();
+    const int file = create_temporary_file(folder, name);
+    if (file < 0) return file;
+    int error = fill_control(file);
+    close(file);
+    if (error == 0 && linkat(folder, name.text, folder, kControlName, 0) != 0 && errno != EEXIST) error = -errno;
+    unlinkat(folder, name.text, 0);
+    return error;
+}
+
+bool is_our_control(const ControlHeader& header) {
+    return memcmp(header.magic, kChannelMagic, sizeof(kChannelMagic)) == 0 && header.version == kChannelVersion &&
+           header.slot_count == kSlotCount && header.slot_bytes == sizeof(ProcessSlot) &&
+           header.header_bytes == sizeof(ControlHeader) && header.total_bytes == kControlBytes;
+}
+
+int map_control(int file, off_t size, Channel* channel) {
+    if (size != static_cast<off_t>(kControlBytes)) return -EPROTO;
+    void* memory = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) return -errno;
+    auto* control = static_cast<ControlHeader*>(memory);
+    if (!is_our_control(*control)) {
+        munmap(memory, kControlBytes);
+        return -EPROTO;
+    }
+    channel->control = control;
+    channel->slots = reinterpret_cast<ProcessSlot*>(static_cast<char*>(memory) + kSlotsOffset);
+    return 0;
+}
+
+int read_whole(int file, void* bytes, size_t size) {
+    char* next = static_cast<char*>(bytes);
+    while (size != 0) {
+        const ssize_t got = read(file, next, size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -errno;
+        if (got == 0) return -EBADMSG;
+        next += got;
+        size -= static_cast<size_t>(got);
+    }
+    return 0;
+}
+
+int write_image(int folder, const void* image, size_t size, uint64_t generation) {
+    const FileName name = temporary_name();
+    const int file = create_temporary_file(folder, name);
+    if (file < 0) return file;
+    int error = write_whole(file, image, size);
+    if (close(file) != 0 && error == 0) error = -errno;
+    if (error == 0 && renameat(folder, name.text, folder, image_name(generation).text) != 0) error = -errno;
+    if (error != 0) unlinkat(folder, name.text, 0);
+    return error;
+}
+
+uint64_t realtime_nanoseconds() {
+    timespec now = {};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool owner_is_alive(uint64_t owner) {
+    const auto pid = static_cast<uint32_t>(owner >> 32);
+    const auto start_time = static_cast<uint32_t>(owner);
+    const auto running = static_cast<uint32_t>(process_start_time(pid));
+    return start_time == kOwnerClaiming ? running != 0 : running == start_time;
+}
+
+uint64_t owner_word(uint32_t pid, uint64_t start_time) {
+    return uint64_t{pid} << 32 | static_cast<uint32_t>(start_time);
+}
+
+void reset_slot(ProcessSlot* slot) {
+    slot->device.store(-1, std::memory_order_relaxed);
+    slot->generation.store(0, std::memory_order_relaxed);
+    slot->generation_seen.store(0, std::memory_order_relaxed);
+    slot->verdict.store(0, std::memory_order_relaxed);
+    slot->lanes_used.store(0, std::memory_order_relaxed);
+    ProcessCounters& counters = slot->counters;
+    for (auto* counter : {&counters.ops_selected, &counters.tensors_saved, &counters.bytes_saved, &counters.bytes_queued})
+        counter->store(0, std::memory_order_relaxed);
+    for (auto& counter : counters.lost) counter.store(0, std::memory_order_relaxed);
+    for (auto& counter : counters.hits) counter.store(0, std::memory_order_relaxed);
+    for (auto& letter : slot->mailbox) letter.store(0, std::memory_order_relaxed);
+    for (auto& lane : slot->lanes) lane.ops_seen.store(0, std::memory_order_relaxed);
+    memset(slot->text, 0, sizeof(slot->text));
+}
+
+void write_program_name(ProcessSlot* slot) {
+    const ssize_t length = readlink("/proc/self/exe", slot->text, sizeof(slot->text) - 1);
+    slot->text[length < 0 ? 0 : length] = '\0';
+}
+
+// `/a//b/./c` is `/a/b/c`: spellings that differ in nothing else share a channel. `..` stays, since it may cross a link.
+std::string without_empty_steps(const char* path) {
+    std::string tidy;
+    for (const char* step = path; *step != '\0';) {
+        const size_t length = strcspn(step, "/");
+        const bool empty = length == 0 || (length == 1 && *step == '.');
+        if (!empty) tidy.append("/").append(step, length);
+        step += length;
+        if (*step == '/') ++step;
+    }
+    return tidy;
+}
+
+}  // namespace
+
+uint64_t process_start_time(uint32_t pid) {
+    constexpr int kFieldsFromState = 19;  // the state is field 3, the start time field 22
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    char text[1024];
+    const ssize_t length = read(file, text, sizeof(text) - 1);
+    close(file);
+    if (length <= 0) return 0;
+    text[length] = '\0';
+    const char* state = strrchr(text, ')');  // the program's name may hold blanks and parentheses
+    if (state == nullptr || state[1] != ' ' || state[2] == '\0') return 0;
+    state += 2;
+    if (*state == 'Z' || *state == 'X') return 0;
+    const char* field = state;
+    for (int i = 0; field != nullptr && i < kFieldsFromState; ++i) {
+        field = strchr(field, ' ');
+        if (field != nullptr) ++field;
+    }
+    return field == nullptr ? 0 : strtoull(field, nullptr, 10);
+}
+
+int channel_folder_of(const char* config_path, std::string* folder) {
+    struct stat pid_namespace = {};
+    if (stat("/proc/self/ns/pid", &pid_namespace) != 0) return -errno;
+    char inode[32];
+    const int inode_length =
+        snprintf(inode, sizeof(inode), "%llu", static_cast<unsigned long long>(pid_namespace.st_ino));
+
+    const std::string path = without_empty_steps(config_path);
+    boost::hash2::sha2_256 hash;
+    hash.update(path.c_str(), path.size() + 1);
+    hash.update(inode, static_cast<size_t>(inode_length));
+    const auto digest = hash.result();
+    constexpr size_t kDigestBytes = 16;
+    char hex[2 * kDigestBytes + 1];
+    for (size_t i = 0; i < kDigestBytes; ++i) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+
+    *folder = environment_runtime_folder();
+    *folder += '/';
+    *folder += hex;
+    return 0;
+}
+
+int channel_open(const char* folder, IfMissing if_missing, Channel* channel) {
+    const int channel_folder = open_channel_folder(folder, if_missing);
+    if (channel_folder < 0) return channel_folder;
+    off_t size = 0;
+    int file = open_private_file(channel_folder, kControlName, O_RDWR, &size);
+    if (file == -ENOENT && if_missing == IfMissing::kCreate) {
+        const int error = create_control(channel_folder);
+        file = error != 0 ? error : open_private_file(channel_folder, kControlName, O_RDWR, &size);
+    }
+    if (file < 0) {
+        close(channel_folder);
+        return file;
+    }
+    const int error = map_control(file, size, channel);
+    close(file);
+    if (error != 0) {
+        close(channel_folder);
+        return error;
+    }
+    channel->folder = channel_folder;
+    return 0;
+}
+
+void channel_unmap(Channel* channel) {
+    if (channel->control != nullptr) munmap(channel->control, kControlBytes);
+    if (channel->folder >= 0) close(channel->folder);
+    *channel = Channel{};
+}
+
+int channel_read_image(const Channel& channel, uint64_t generation, ImageCopy* copy) {
+    off_t size = 0;
+    const int file = open_private_file(channel.folder, image_name(generation).text, O_RDONLY, &size);
+    if (file < 0) return file;
+    int error = -EBADMSG;
+    if (size > 0 && static_cast<uint64_t>(size) <= kMaxImageBytes) {
+        copy->size = static_cast<size_t>(size);
+        copy->bytes = malloc(copy->size);
+        error = copy->bytes == nullptr ? -ENOMEM : read_whole(file, copy->bytes, copy->size);
+    }
+    close(file);
+    if (error != 0) {
+        free(copy->bytes);
+        *copy = ImageCopy{};
+    }
+    return error;
+}
+
+int64_t channel_publish(const Channel& channel, const void* image, size_t size) {
+    ProgramView view;
+    if (verify_image(image, size, &view) != Verdict::kOk) return -EBADMSG;
+    const uint64_t last = channel.control->generation.load(std::memory_order_acquire);
+    if (last >= kLargestGeneration) return -EPROTO;
+
+    const uint64_t generation = last + 1;
+    void* copy = malloc(size);
+    if (copy == nullptr) return -ENOMEM;
+    memcpy(copy, image, size);
+    auto* header = static_cast<ImageHeader*>(copy);
+    header->generation = generation;
+    header->checksum = image_checksum(copy, size);
+    const int error = write_image(channel.folder, copy, size, generation);
+    free(copy);
+    if (error != 0) return error;
+
+    channel.control->published_at.store(realtime_nanoseconds(), std::memory_order_relaxed);
+    channel.control->generation.store(generation, std::memory_order_release);
+    // The last image but one may be open in a process at this moment; its reader then looks at the word again.
+    if (last != 0) unlinkat(channel.folder, image_name(last).text, 0);
+    return static_cast<int64_t>(generation);
+}
+
+ProcessSlot* channel_claim_slot(const Channel& channel) {
+    const auto pid = static_cast<uint32_t>(getpid());
+    // Slots of the dead still tell what was lost, so they are taken over only when no other is left.
+    for (const bool take_over : {false, true}) {
+        for (uint32_t i = 0; i < kSlotCount; ++i) {
+            ProcessSlot* slot = &channel.slots[i];
+            uint64_t owner = slot->owner.load(std::memory_order_acquire);
+            if (owner != 0 && (!take_over || owner_is_alive(owner))) continue;
+            if (!slot->owner.compare_exchange_strong(owner, owner_word(pid, kOwnerClaiming))) continue;
+            reset_slot(slot);
+            write_program_name(slot);
+            slot->owner.store(owner_word(pid, process_start_time(pid)), std::memory_order_release);
+            return slot;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace atbprobe

@@ -1,0 +1,159 @@
+#include "environment.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string_view>
+
+#include "log.h"
+#include "memory_limit.h"
+
+namespace atbprobe {
+namespace {
+
+constexpr int kDefaultLogLevel = 2;
+constexpr uint64_t kMaxDefaultQueue = uint64_t{1} << 30;
+constexpr uint64_t kMinDefaultQueue = uint64_t{1} << 20;
+constexpr uint32_t kMaxWriters = 64;
+constexpr uint32_t kMaxDefaultWriters = 4;
+
+struct Environment {
+    const char* output_folder = "";
+    const char* config_path = "";
+    const char* runtime_folder = "";
+    int log_level = kDefaultLogLevel;
+    bool has_queue_bytes = false;
+    uint64_t queue_bytes = 0;
+    uint32_t writers = 0;  // 0 if unset
+};
+
+// A value is either read or refused with a word to the user, who must not believe that it is in force.
+enum class Reading { kUnset, kRead, kRefused };
+
+const char* copy_of(const char* name) {
+    const char* value = secure_getenv(name);
+    const char* copy = value == nullptr ? nullptr : strdup(value);
+    return copy == nullptr ? "" : copy;
+}
+
+const char* default_runtime_folder() {
+    char folder[64];
+    std::snprintf(folder, sizeof folder, "/dev/shm/atbprobe-%u", static_cast<unsigned>(geteuid()));
+    const char* copy = strdup(folder);
+    return copy == nullptr ? "" : copy;
+}
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+}
+
+Reading read_number(const char* name, uint64_t lowest, uint64_t highest, bool with_unit, uint64_t* result) {
+    const char* value = secure_getenv(name);
+    if (value == nullptr || *value == '\0') return Reading::kUnset;
+    const std::string_view text = trimmed(value);
+    uint64_t number = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (parsed.ec != std::errc()) return Reading::kRefused;
+    std::string_view unit = trimmed(text.substr(static_cast<size_t>(parsed.ptr - text.data())));
+    uint32_t shift = 0;
+    if (with_unit) {
+        if (unit == "KiB") shift = 10;
+        if (unit == "MiB") shift = 20;
+        if (unit == "GiB") shift = 30;
+        if (shift != 0) unit = {};
+    }
+    if (!unit.empty() || number > (std::numeric_limits<uint64_t>::max() >> shift)) return Reading::kRefused;
+    number <<= shift;
+    if (number < lowest || number > highest) return Reading::kRefused;
+    *result = number;
+    return Reading::kRead;
+}
+
+void say_if_refused(Reading reading, const char* name) {
+    if (reading != Reading::kRefused) return;
+    const char* value = secure_getenv(name);
+    log_message(LogLevel::kWarning, "%s=%s is not understood; its default is used", name,
+                value == nullptr ? "" : value);
+}
+
+struct Readings {
+    Reading log_level;
+    Reading queue_bytes;
+    Reading writers;
+};
+
+Readings read_into(Environment* target) {
+    Readings readings{};
+    uint64_t number = kDefaultLogLevel;
+    readings.log_level = read_number("ATB_AIT_LOG_LEVEL", 0, 5, false, &number);
+    target->log_level = static_cast<int>(number);
+    readings.queue_bytes = read_number("ATBPROBE_QUEUE_BYTES", 0, std::numeric_limits<int64_t>::max(), true,
+                                       &target->queue_bytes);
+    target->has_queue_bytes = readings.queue_bytes == Reading::kRead;
+    number = 0;
+    readings.writers = read_number("ATBPROBE_WRITERS", 1, kMaxWriters, false, &number);
+    target->writers = static_cast<uint32_t>(number);
+    target->output_folder = copy_of("ATB_OUTPUT_DIR");
+    target->config_path = copy_of("ATB_DUMP_CONFIG");
+    target->runtime_folder = copy_of("ATBPROBE_RUNTIME_DIR");
+    if (*target->runtime_folder == '\0') target->runtime_folder = default_runtime_folder();
+    return readings;
+}
+
+std::atomic<const Environment*> g_environment{nullptr};
+constexpr Environment kWithoutMemory{};
+
+// Published by compare-and-swap, not under a lock, which a fork at the wrong moment would leave taken for ever.
+const Environment& environment() {
+    const Environment* known = g_environment.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    auto* fresh = new (std::nothrow) Environment{};
+    if (fresh == nullptr) return kWithoutMemory;
+    const Readings readings = read_into(fresh);
+    if (!g_environment.compare_exchange_strong(known, fresh, std::memory_order_acq_rel,
+                                               std::memory_order_acquire)) {
+        delete fresh;  // the copied texts stay: a few bytes, once, in a race of two first calls
+        return *known;
+    }
+    say_if_refused(readings.log_level, "ATB_AIT_LOG_LEVEL");
+    say_if_refused(readings.queue_bytes, "ATBPROBE_QUEUE_BYTES");
+    say_if_refused(readings.writers, "ATBPROBE_WRITERS");
+    return *fresh;
+}
+
+}  // namespace
+
+const char* environment_output_folder() { return environment().output_folder; }
+
+const char* environment_config_path() { return environment().config_path; }
+
+const char* environment_runtime_folder() { return environment().runtime_folder; }
+
+int environment_log_level() { return environment().log_level; }
+
+uint64_t environment_queue_bytes() {
+    const Environment& settings = environment();
+    if (settings.has_queue_bytes) return settings.queue_bytes;
+    return std::clamp(memory_limit() / 8, kMinDefaultQueue, kMaxDefaultQueue);
+}
+
+uint32_t environment_writers() {
+    const Environment& settings = environment();
+    if (settings.writers != 0) return settings.writers;
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return kMaxDefaultWriters;
+    return std::clamp(static_cast<uint32_t>(CPU_COUNT(&allowed)), uint32_t{1}, kMaxDefaultWriters);
+}
+
+}  // namespace atbprobe

@@ -1,0 +1,81 @@
+#include "execution_chain.h"
+
+namespace atbprobe {
+
+bool ExecutionChain::ask_round(const ProgramView* program, uint64_t round) {
+    round_ = round;
+    rules_ = program == nullptr ? 0 : rules_by_round(*program, round);
+    const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
+    stage_ = in_range ? Stage::kRound : Stage::kIdle;
+    return in_range;
+}
+
+bool ExecutionChain::begin_operation(const ProgramView* program, const char* dir, size_t length) {
+    if (rules_ == 0) return false;
+    const uint64_t rules = rules_ & rules_by_dir(*program, dir, length);
+    if (rules == 0) return false;
+    OpenOperation* operation = open_.open(round_, dir, length);
+    if (operation == nullptr) return false;
+    operation->rules = rules;
+    operation->tasks = tasks_of_rules(*program, rules);
+    return true;
+}
+
+bool ExecutionChain::grant(bool granted) {
+    stage_ = granted ? Stage::kGranted : Stage::kIdle;
+    return granted;
+}
+
+bool ExecutionChain::ask_dir(const ProgramView* program, const char* dir, size_t length) {
+    if (stage_ == Stage::kRound) {
+        const bool selected = open_.find(round_, dir, length) != nullptr || begin_operation(program, dir, length);
+        stage_ = selected ? Stage::kDir : Stage::kIdle;
+        return selected;
+    }
+    if (stage_ != Stage::kPass) return grant(false);
+
+    OpenOperation* operation = open_.find(round_, dir, length);
+    if (pass_ == Pass::kAfter) return grant(operation != nullptr && operation->tasks.output != 0);
+    if (operation != nullptr) open_.close_innermost();  // the same round once more: it begins again
+    if (!begin_operation(program, dir, length)) return grant(false);
+    operation = open_.innermost();
+    operation->begun = true;
+    begun_rules_ = operation->rules;
+    return grant(operation->tasks.input != 0);
+}
+
+bool ExecutionChain::ask_pass(Pass pass) {
+    pass_ = pass;
+    if (stage_ == Stage::kRound) {
+        stage_ = Stage::kPass;
+        return true;
+    }
+    if (stage_ != Stage::kDir) return grant(false);
+    OpenOperation* operation = open_.innermost();
+    if (pass == Pass::kAfter) return grant(operation->begun && operation->tasks.output != 0);
+    operation->begun = true;
+    begun_rules_ = operation->rules;
+    return grant(operation->tasks.input != 0);
+}
+
+bool ExecutionChain::ask_param() const { return stage_ == Stage::kDir && open_.innermost()->begun; }
+
+uint32_t ExecutionChain::tasks_for(const char* path, size_t length) const {
+    if (stage_ != Stage::kGranted || !open_.innermost_contains(path, length)) return 0;
+    const Tasks& tasks = open_.innermost()->tasks;
+    return pass_ == Pass::kBefore ? tasks.input : tasks.output;
+}
+
+uint64_t ExecutionChain::take_begun_rules() {
+    const uint64_t rules = begun_rules_;
+    begun_rules_ = 0;
+    return rules;
+}
+
+void ExecutionChain::forget_everything() {
+    forget_questions();
+    begun_rules_ = 0;
+    open_.clear();
+}
+
+}  // namespace atbprobe

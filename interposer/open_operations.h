@@ -1,0 +1,53 @@
+// The operations that are open on one thread: those whose before pass was granted and whose end has not been seen.
+//
+// The host says when an operation begins, never when it ends. But the open ones are always the ancestors of the one
+// it asks about now, so a question about a directory closes every operation that is not on the way down to it. For the
+// same reason one buffer holds all their directories: each is a prefix of the next.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "program_evaluator.h"
+
+namespace atbprobe {
+
+struct OpenOperation {
+    uint64_t round;
+    size_t dir_length;
+    uint64_t rules;
+    Tasks tasks;
+    bool begun;  // its before pass was asked for; until then it is only a candidate
+};
+
+// Plain memory, zero-initialised, grown as needed and kept: it belongs to a thread record, which is never destroyed.
+class OpenOperations {
+   public:
+    // The operation of this round and directory, or null. Closes all that cannot be open any more.
+    OpenOperation* find(uint64_t round, const char* dir, size_t length);
+
+    // Opens an operation below those that `find` left. Null without memory.
+    OpenOperation* open(uint64_t round, const char* dir, size_t length);
+
+    // Closes the innermost one.
+    void close_innermost() { --count_; }
+    OpenOperation* innermost() const { return count_ == 0 ? nullptr : &operations_[count_ - 1]; }
+
+    bool any_begun_in_round(uint64_t round) const;
+
+    // Whether `path` lies in the directory of the innermost one.
+    bool innermost_contains(const char* path, size_t length) const;
+
+    void clear() { count_ = 0; }
+
+   private:
+    bool is_on_the_way(const OpenOperation& operation, const char* dir, size_t length) const;
+
+    OpenOperation* operations_;
+    char* dir_;  // of the innermost one
+    size_t count_;
+    size_t capacity_;
+    size_t dir_capacity_;
+};
+
+}  // namespace atbprobe

@@ -1,0 +1,29 @@
+// The probe functions in plain pointers and lengths, free of any std::string: compiled once, called by the thin
+// probe_entry.cpp, which is compiled for each string ABI. None of them throws.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "execution_chain.h"
+#include "saver/saver.h"
+
+namespace atbprobe {
+
+// Whether anything may ever be dumped here: what ATB asks once per operation and remembers.
+bool probe_is_on() noexcept;
+
+void probe_setup_done() noexcept;
+bool probe_ask_round(uint64_t round) noexcept;
+bool probe_ask_dir(const char* dir, size_t length) noexcept;
+bool probe_ask_pass(Pass pass) noexcept;
+bool probe_ask_param() noexcept;
+void probe_operation_executed() noexcept;
+
+void probe_save_tensor(const TensorCall& call) noexcept;
+void probe_save_param(std::string_view json, std::string_view path) noexcept;
+
+// True the first time that a model of this name asks.
+bool probe_ask_model_topology(std::string_view model) noexcept;
+
+}  // namespace atbprobe

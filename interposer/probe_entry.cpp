@@ -1,0 +1,131 @@
+// The exported probe symbols, as libatb declares them (C++, no extern "C"). The only file that sees the host's
+// std::string; it is compiled once for each value of _GLIBCXX_USE_CXX11_ABI, takes data and size out of the strings,
+// and hands on to probe_core.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "probe_core.h"
+
+#define ATBPROBE_EXPORT __attribute__((visibility("default")))
+
+namespace atb {
+
+class ATBPROBE_EXPORT Probe {
+   public:
+    struct Tensor {
+        std::string dtype;
+        std::string format;
+        std::string shape;
+        std::string filePath;
+    };
+
+    static void UpdateConfig();
+    static bool IsTensorNeedSave(const std::vector<int64_t>& ids, const std::string& opType);
+    static bool IsExecuteCountInRange(const uint64_t executeCount);
+    static bool IsSaveTensorInSpecificDir(const std::string& tensorDir);
+    static bool IsSaveTensorBefore();
+    static bool IsSaveTensorAfter();
+    static bool IsSaveTensorData();
+    static bool IsSaveTensorDesc();
+    static bool IsSaveChild();
+    static bool IsSaveIntensor();
+    static bool IsSaveOuttensor();
+    static void SaveTensor(const std::string& format, const std::string& dtype, const std::string& dims,
+                           const void* hostData, uint64_t dataSize, const std::string& filePath);
+    static bool IsSaveTiling();
+    static void SaveTiling(const uint8_t* data, uint64_t dataSize, const std::string& filePath);
+    static bool IsSaveParam();
+    static void SaveParam(const std::string& param, const std::string& filePath);
+    static bool ReportOperationGraphEnable();
+    static void ReportOperationGraph(const std::string& opName, const std::string& graph);
+    static bool ReportOperationStatisticEnable();
+    static void ReportOperationSetupStatistic(const uint64_t executeCount, const std::string& opName,
+                                              const std::string& statistic);
+    static void ReportOperationExecuteStatistic(const uint64_t executeCount, const std::string& opName,
+                                                const std::string& statistic);
+    static bool ReportOperationIOTensorEnable();
+    static void ReportOperationIOTensor(const size_t executeCount, const std::string& opName,
+                                        const std::string& opType, const std::vector<Tensor>& inTensors,
+                                        const std::vector<Tensor>& outTensors);
+    static bool ReportKernelIOTensorEnable();
+    static void ReportKernelIOTensor(const size_t executeCount, const std::string& opName, const std::string& opType,
+                                     const std::vector<Tensor>& inTensors, const std::vector<Tensor>& outTensors);
+    static bool IsOverflowCheck();
+    static bool IsOverflowStop();
+    static void ReportOverflowKernel(const std::string& kernel);
+};
+
+using atbprobe::Pass;
+
+void Probe::UpdateConfig() { atbprobe::probe_setup_done(); }
+
+bool Probe::IsTensorNeedSave(const std::vector<int64_t>&, const std::string&) { return atbprobe::probe_is_on(); }
+bool Probe::IsExecuteCountInRange(const uint64_t executeCount) { return atbprobe::probe_ask_round(executeCount); }
+bool Probe::IsSaveTensorInSpecificDir(const std::string& tensorDir) {
+    return atbprobe::probe_ask_dir(tensorDir.data(), tensorDir.size());
+}
+bool Probe::IsSaveTensorBefore() { return atbprobe::probe_ask_pass(Pass::kBefore); }
+bool Probe::IsSaveTensorAfter() { return atbprobe::probe_ask_pass(Pass::kAfter); }
+bool Probe::IsSaveTensorData() { return atbprobe::probe_is_on(); }
+bool Probe::IsSaveTensorDesc() { return atbprobe::probe_is_on(); }
+bool Probe::IsSaveChild() { return false; }
+bool Probe::IsSaveIntensor() { return atbprobe::probe_is_on(); }
+bool Probe::IsSaveOuttensor() { return atbprobe::probe_is_on(); }
+
+void Probe::SaveTensor(const std::string& format, const std::string& dtype, const std::string& dims,
+                       const void* hostData, uint64_t dataSize, const std::string& filePath) {
+    const auto view = [](const std::string& text) { return std::string_view(text.data(), text.size()); };
+    atbprobe::probe_save_tensor({view(dtype), view(format), view(dims), hostData, dataSize, view(filePath)});
+}
+
+bool Probe::IsSaveTiling() { return false; }
+void Probe::SaveTiling(const uint8_t*, uint64_t, const std::string&) {}
+
+bool Probe::IsSaveParam() { return atbprobe::probe_ask_param(); }
+void Probe::SaveParam(const std::string& param, const std::string& filePath) {
+    atbprobe::probe_save_param({param.data(), param.size()}, {filePath.data(), filePath.size()});
+}
+
+// Graphs are not collected by this version, and a host that is told so does not build them.
+bool Probe::ReportOperationGraphEnable() { return false; }
+void Probe::ReportOperationGraph(const std::string&, const std::string&) {}
+
+bool Probe::ReportOperationStatisticEnable() { return false; }
+void Probe::ReportOperationSetupStatistic(const uint64_t, const std::string&, const std::string&) {}
+void Probe::ReportOperationExecuteStatistic(const uint64_t, const std::string&, const std::string&) {}
+
+// Asked once per execution of an operation or kernel, whatever was answered before: the place to count them.
+bool Probe::ReportOperationIOTensorEnable() {
+    atbprobe::probe_operation_executed();
+    return false;
+}
+void Probe::ReportOperationIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,
+                                    const std::vector<Tensor>&) {}
+bool Probe::ReportKernelIOTensorEnable() {
+    atbprobe::probe_operation_executed();
+    return false;
+}
+void Probe::ReportKernelIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,
+                                 const std::vector<Tensor>&) {}
+
+bool Probe::IsOverflowCheck() { return false; }
+bool Probe::IsOverflowStop() { return false; }
+void Probe::ReportOverflowKernel(const std::string&) {}
+
+}  // namespace atb
+
+namespace atb_speed {
+
+class ATBPROBE_EXPORT SpeedProbe {
+   public:
+    static bool IsReportModelTopoInfo(const std::string& modelName);
+    static void ReportModelTopoInfo(const std::string& modelName, const std::string& graph);
+};
+
+bool SpeedProbe::IsReportModelTopoInfo(const std::string& modelName) {
+    return atbprobe::probe_ask_model_topology({modelName.data(), modelName.size()});
+}
+void SpeedProbe::ReportModelTopoInfo(const std::string&, const std::string&) {}
+
+}  // namespace atb_speed

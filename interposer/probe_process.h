@@ -1,0 +1,69 @@
+// This process and its threads: which program is in force, and how a thread takes a new one.
+//
+// Before every operation a thread compares the control word of the channel with its own copy: one load and one
+// compare. Only when they differ does it take the slow way, under a lock: attach to the channel if that was not done,
+// read the image, verify it, put it in force, and free old programs that no thread names any more. Nothing happens in
+// a process before the first probe call, and nothing here is ever destroyed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "channel.h"
+#include "execution_chain.h"
+
+namespace atbprobe {
+
+struct Program {
+    ProgramView view;
+    void* image;
+    Program* next_retired;
+};
+
+// What belongs to one thread. Zero-initialised; handed on to a later thread when this one ends, never freed.
+struct ThreadRecord {
+    uint64_t generation;     // the control word when `program` was taken
+    const Program* program;  // null while there is none
+    ExecutionChain chain;
+    CounterLane* lane;
+    bool lane_is_shared;
+    bool in_use;
+    ThreadRecord* next;
+};
+
+// The word to watch: the channel's, or a constant before the first probe call and where there is no channel.
+extern std::atomic<const std::atomic<uint64_t>*> g_control_word;
+extern const std::atomic<uint64_t> kNotStartedWord;
+
+extern __attribute__((tls_model("initial-exec"))) thread_local ThreadRecord* t_record;
+
+// The slow ways.
+ThreadRecord* make_thread_record();
+void take_current_program(ThreadRecord* thread);
+
+// The calling thread's record; null without memory.
+inline ThreadRecord* thread_record() {
+    ThreadRecord* thread = t_record;
+    return __builtin_expect(thread != nullptr, 1) ? thread : make_thread_record();
+}
+
+inline void refresh(ThreadRecord* thread) {
+    const auto* word = g_control_word.load(std::memory_order_acquire);
+    if (__builtin_expect(word->load(std::memory_order_acquire) != thread->generation, 0)) take_current_program(thread);
+}
+
+// The first probe call of a process: reads the environment, attaches to the channel and takes the rules in force.
+inline void start_process_once() {
+    if (__builtin_expect(g_control_word.load(std::memory_order_acquire) != &kNotStartedWord, 1)) return;
+    ThreadRecord* thread = thread_record();
+    if (thread != nullptr) refresh(thread);
+}
+
+// Whether a config path is set, that is, whether anything can ever be dumped here.
+bool process_is_probed();
+
+// Counts an operation that the host has executed, and one whose dump has begun.
+void count_operation(ThreadRecord* thread);
+void count_selected(uint64_t rules);
+
+}  // namespace atbprobe

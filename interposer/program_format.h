@@ -1,0 +1,154 @@
+// The program image: what the compiler writes and the evaluator runs. Wire structs only; no behaviour.
+//
+// An image is a header, a table of sections, and the sections: arrays of one fixed-width little-endian record type
+// each, at relative offsets. It holds no pointers, so the same bytes serve every process. The layout stands here and
+// in engine/atbprobe_rules/program.py; `atbprobe_layout()` prints this side and a test holds both together.
+//
+// Rules are bits: rule r is bit r of every mask below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace atbprobe {
+
+inline constexpr char kImageMagic[8] = {'A', 'T', 'B', 'R', 'U', 'L', 'E', 'S'};
+inline constexpr uint32_t kImageVersion = 1;
+inline constexpr uint64_t kMaxImageBytes = 64u << 20;
+inline constexpr uint32_t kSectionAlignment = 64;
+inline constexpr uint32_t kMaxSections = 64;
+inline constexpr uint32_t kMaxPathWords = 64;
+
+struct ImageHeader {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;
+    uint64_t total_bytes;
+    uint64_t generation;  // 0 until published
+    uint8_t config_hash[32];  // SHA-256 of the config file's bytes
+    uint32_t section_count;
+    uint32_t section_bytes;
+    uint32_t checksum;  // CRC-32 (IEEE 802.3) of the whole image with this field zero
+    uint32_t reserved;
+};
+
+enum class SectionKind : uint32_t {
+    kProgram = 1,
+    kRounds = 2,
+    kRoundStrides = 3,
+    kDevices = 4,
+    kDeviceStrides = 5,
+    kIdClasses = 8,
+    kIdTransitions = 9,
+    kIdStates = 10,
+    kIdEmissions = 11,
+    kNameClasses = 12,
+    kNameTransitions = 13,
+    kNameStates = 14,
+    kNameEmissions = 15,
+    kNamePositions = 16,
+    kPathWords = 17,
+    kPathAccepts = 18,
+    kActions = 19,
+    kRuleNames = 20,
+    kText = 21,
+};
+inline constexpr uint32_t kKnownSectionKinds = 22;
+
+// A reader that does not know the kind of a section so marked must refuse the image.
+inline constexpr uint32_t kSectionRequired = 1;
+
+struct SectionEntry {  // ascending by kind, each kind at most once
+    uint32_t kind;
+    uint32_t flags;
+    uint64_t offset;  // from the start of the image, a multiple of kSectionAlignment
+    uint64_t count;   // records
+    uint32_t record_bytes;
+    uint32_t reserved;
+};
+
+struct ProgramRecord {
+    uint64_t enabled_rules;   // every rule, or none while dumping is off
+    uint64_t select_all;      // rules without terms that take every op
+    uint64_t select_layers;   // rules without terms that take layer-level ops
+    uint64_t match_all;       // rules that need an id term and a name term
+    uint64_t unknown_device;  // rules that also take an op whose device is not known
+    uint32_t rule_count;
+    uint32_t dump_enable;
+    uint32_t filter_level;
+    uint32_t id_class_count;
+    uint32_t id_start;         // offset of the start state's row in the transitions
+    uint32_t id_absorbing;     // rows below this offset lead nowhere but to themselves
+    uint32_t name_class_count;
+    uint32_t name_start;
+    uint32_t name_absorbing;
+    uint32_t reserved[7];
+};
+
+// Values from `first` up to the next record's `first`. The records ascend and the first one begins at 0.
+struct IntervalRecord {
+    uint64_t first;
+    uint64_t include;
+    uint64_t exclude;
+};
+
+// first, first + step, … up to and including last.
+struct StrideRecord {
+    uint64_t first;
+    uint64_t last;
+    uint64_t step;
+    uint64_t include;
+    uint64_t exclude;
+};
+
+// What a component that ends in a state says. `here`: of this op alone; `below`: of it and of all below it;
+// `excluded`: this op and all below it are not for these rules.
+struct EmissionRecord {
+    uint64_t here;
+    uint64_t below;
+    uint64_t excluded;
+};
+
+// Terms of several parts occupy consecutive positions. One word holds 64 of them.
+struct PathWordRecord {
+    uint64_t start;     // positions that may match at any component
+    uint64_t anchored;  // positions that may match at the layer-level operation only
+    uint64_t sticky;    // positions that, once matched, let the next one match at any later component
+    uint64_t accept;    // positions that complete their term
+    uint64_t accept_base;  // index of this word's first PathAcceptRecord; one for each bit of `accept`
+};
+
+struct PathAcceptRecord {
+    uint64_t here;
+    uint64_t below;
+    uint64_t excluded;
+};
+
+struct ActionRecord {
+    uint32_t input_tasks;
+    uint32_t output_tasks;
+    uint32_t save_child;
+    uint32_t condition;  // 0: none. From here on: room for later versions, zero in this one
+    uint64_t next;
+    uint64_t max_bytes;
+    uint64_t max_tensor_bytes;
+    uint64_t stop_after;
+    double condition_bound;
+    uint64_t reserved;
+};
+
+struct RuleNameRecord {  // name in kText; where the rule stands in the config file, in bytes
+    uint32_t text_offset;
+    uint32_t text_length;
+    uint32_t source_offset;
+    uint32_t source_length;
+};
+
+static_assert(sizeof(ImageHeader) == 80 && offsetof(ImageHeader, checksum) == 72);
+static_assert(sizeof(SectionEntry) == 32);
+static_assert(sizeof(ProgramRecord) == 104);
+static_assert(sizeof(IntervalRecord) == 24 && sizeof(StrideRecord) == 40 && sizeof(EmissionRecord) == 24);
+static_assert(sizeof(PathWordRecord) == 40 && sizeof(PathAcceptRecord) == 24);
+static_assert(sizeof(ActionRecord) == 64 && sizeof(RuleNameRecord) == 16);
+
+}  // namespace atbprobe

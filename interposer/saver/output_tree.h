@@ -1,0 +1,92 @@
+// The folders below `<output>/atb_dump_data/data/`. From there every path is walked component by component without
+// following links, so nothing that lies in the tree can lead a file out of it.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "file_descriptor.h"
+
+namespace atbprobe {
+
+// data/ as it was when it was opened.
+class DataFolder {
+  public:
+    DataFolder(FileDescriptor folder, std::string path) : folder_(std::move(folder)), path_(std::move(path)) {}
+
+    int descriptor() const { return folder_.get(); }
+    const std::string& path() const { return path_; }
+
+    // The folder in which this process keeps what the host calls `process`; see process_folder.h. 0 or an errno.
+    int process_folder(std::string_view process, std::string* name);
+
+  private:
+    FileDescriptor folder_;
+    std::string path_;
+    std::mutex mutex_;
+    std::map<std::string, std::string, std::less<>> process_folders_;
+};
+
+// Finds data/, makes it if need be, and notices when somebody has moved or deleted it since: users clear the output
+// folder between experiments while the server runs.
+class OutputTree {
+  public:
+    // Null with an errno in `*error` if it cannot be had.
+    std::shared_ptr<DataFolder> data_folder(int* error);
+
+    // Absolute; does not touch the disk.
+    const std::string& path();
+
+  private:
+    const std::string& path_locked();
+
+    std::mutex mutex_;
+    std::string path_;
+    std::shared_ptr<DataFolder> data_folder_;
+};
+
+// One thread's place in the tree: the folders on the way to the last one opened stay open, since the next tensor
+// most often goes to the same or to a neighbouring one.
+class FolderCursor {
+  public:
+    explicit FolderCursor(OutputTree* tree) : tree_(tree) {}
+
+    // Opens, and makes if need be, the folder that the host calls `folder`. 0 or an errno. The descriptor and the
+    // disk's name of it are good until the next call.
+    int open(std::string_view folder);
+
+    int descriptor() const { return levels_[depth_ - 1].folder.get(); }
+
+    // Absolute, without a slash at the end.
+    std::string path() const { return data_folder_->path() + "/" + disk_path_; }
+
+    const std::shared_ptr<DataFolder>& data_folder() const { return data_folder_; }
+
+    // To be called after ENOENT in an open folder: it was deleted under our feet.
+    void forget();
+
+  private:
+    // Enough for all but odd trees; deeper folders share the last level, and are walked again from the one before.
+    static constexpr size_t kMaxLevels = 12;
+
+    struct Level {
+        size_t path_end = 0;  // in disk_path_
+        FileDescriptor folder;
+    };
+
+    int walk_to(const std::string& disk_path);
+    void keep_common(const std::string& disk_path);
+
+    OutputTree* tree_;
+    std::shared_ptr<DataFolder> data_folder_;
+    std::string folder_;
+    std::string disk_path_;
+    std::array<Level, kMaxLevels> levels_;
+    size_t depth_ = 0;
+};
+
+}  // namespace atbprobe

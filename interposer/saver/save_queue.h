@@ -1,0 +1,113 @@
+// Tensors on their way to the writers: first in, first out, bounded in bytes.
+//
+// Who brings one waits in line until there is room for it. Two items for the same file are never worked on at the
+// same time, so that of two saves to one path the later one stays. A thread of the host can lend its hands: it works
+// off the queue until its own item is done, which is how a tensor larger than the queue is written, and everything
+// once there are no writers.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "save_item.h"
+#include "whole_file.h"
+
+namespace atbprobe {
+
+class SaveQueue {
+  public:
+    // Nobody waits longer than `stall_limit` without any progress at all.
+    SaveQueue(uint64_t capacity, std::chrono::milliseconds stall_limit)
+        : capacity_(capacity), stall_limit_(stall_limit) {}
+
+    enum class Admission {
+        kAdmitted,   // room for `charge` bytes is reserved: push, or give_back
+        kDirect,     // never fits, or the queue is closed: push without a charge and lend a hand
+        kStalled,
+    };
+    Admission admit(uint64_t charge);
+    void give_back(uint64_t charge);
+
+    // The item stays linked until it is finished.
+    void push(SaveItem* item);
+
+    // For writers: waits for the next item.
+    SaveItem* take();
+
+    // For the thread that pushed `own`: the next item to work on, or null once `own` is done or, after a stall, given
+    // up, which `own.state` tells.
+    SaveItem* take_until_done(SaveItem* own);
+
+    // The item is carried out and may be freed.
+    void finish(SaveItem* item);
+
+    // From now on nothing is admitted.
+    void close();
+
+    // For the thread that ends the process: waits until everything is carried out or nothing moves any more; true in
+    // the first case. Returns early, false with `*timed_out`, after `limit`.
+    bool wait_empty(std::chrono::milliseconds limit, bool* timed_out);
+
+    // For the thread that ends the process when there are no writers: the next item, or null.
+    SaveItem* take_if_any();
+
+    struct Content {
+        uint64_t items;  // in work included
+        uint64_t bytes;
+    };
+    Content content();
+
+    // Time that callers have waited for room, in all.
+    std::chrono::nanoseconds waited();
+
+    // Bumped by whoever works on an item at every piece written.
+    Progress* progress() { return &progress_; }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    struct Waiter {
+        Waiter* next = nullptr;
+    };
+
+    // Tells when nothing has moved for the stall limit.
+    class StallWatch {
+      public:
+        explicit StallWatch(const SaveQueue& queue) : queue_(queue) {}
+        bool is_stalled();
+
+      private:
+        const SaveQueue& queue_;
+        uint64_t seen_ = queue_.progress_.load(std::memory_order_relaxed);
+        Clock::time_point since_ = Clock::now();
+    };
+
+    std::chrono::milliseconds look_interval() const;
+    bool can_take() const;
+    SaveItem* take_head();
+    bool unlink_queued(const SaveItem* item);
+    bool wait_in_line(std::unique_lock<std::mutex>* lock, uint64_t charge);
+    void set_reserved(uint64_t bytes);
+
+    const uint64_t capacity_;
+    const std::chrono::milliseconds stall_limit_;
+    Progress progress_{0};
+
+    std::mutex mutex_;
+    std::condition_variable room_;  // callers in line
+    std::condition_variable work_;  // writers
+    std::condition_variable done_;  // those who wait for items to be carried out
+    uint32_t done_waiters_ = 0;
+    SaveItem* head_ = nullptr;
+    SaveItem* tail_ = nullptr;
+    SaveItem* in_work_ = nullptr;
+    Waiter* line_ = nullptr;
+    Waiter* line_end_ = nullptr;
+    uint64_t reserved_ = 0;
+    bool is_closed_ = false;
+    std::chrono::nanoseconds waited_{0};
+};
+
+}  // namespace atbprobe

@@ -1,0 +1,102 @@
+#include "statistic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include "process_counters.h"
+#include "statistic_row.h"
+
+namespace atbprobe {
+namespace {
+
+constexpr const char* kFileName = "statistic.csv";
+constexpr mode_t kFileMode = 0640;
+
+iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
+
+}  // namespace
+
+void StatisticFiles::append(StatisticFile* file, RowBatch* batch, StatisticFile** closed) noexcept {
+    if (batch->size() == 0) return;
+    int error = 0;
+    try {
+        error = ensure_open(file, closed);
+    } catch (const std::bad_alloc&) {
+        error = ENOMEM;
+    }
+    if (error == 0) error = write_batch(file, *batch);
+    for (const StatisticRow* row : *batch) {
+        if (row->is_lost) continue;
+        if (error == 0) {
+            add_relaxed(process_counters().tensors_saved, 1);
+        } else {
+            losses_->count_error(error, file->name() + "/" + kFileName);
+        }
+    }
+    batch->clear();
+}
+
+// A file that was deleted or whose tree was moved away since it was opened is opened anew: rows written to it would
+// never be found.
+int StatisticFiles::ensure_open(StatisticFile* file, StatisticFile** closed) {
+    int error = cursor_.open(file->round_);
+    if (error != 0) return error;
+    file->last_use_ = ++uses_;
+    if (file->is_open()) {
+        struct stat status;
+        if (file->opened_in_ == cursor_.data_folder() && fstat(file->file_.get(), &status) == 0 &&
+            status.st_nlink > 0) {
+            return 0;
+        }
+        close_file(file);
+    }
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    FileDescriptor opened(openat(cursor_.descriptor(), kFileName, kFlags, kFileMode));
+    if (!opened.is_open() && errno == ENOENT) {
+        cursor_.forget();
+        error = cursor_.open(file->round_);
+        if (error != 0) return error;
+        opened = FileDescriptor(openat(cursor_.descriptor(), kFileName, kFlags, kFileMode));
+    }
+    if (!opened.is_open()) return errno;
+
+    auto slot = std::find(open_.begin(), open_.end(), nullptr);
+    if (slot == open_.end()) {
+        slot = std::min_element(open_.begin(), open_.end(), [](const StatisticFile* a, const StatisticFile* b) {
+            return a->last_use_ < b->last_use_;
+        });
+        *closed = *slot;
+        close_file(*slot);
+    }
+    *slot = file;
+    file->file_ = std::move(opened);
+    file->opened_in_ = cursor_.data_folder();
+    return 0;
+}
+
+int StatisticFiles::write_batch(StatisticFile* file, const RowBatch& batch) {
+    struct stat status;
+    if (fstat(file->file_.get(), &status) != 0) return errno;
+    if (!S_ISREG(status.st_mode)) return EINVAL;
+    std::array<iovec, RowBatch::kMaxRows + 1> pieces;
+    int count = 0;
+    if (status.st_size == 0) pieces[static_cast<size_t>(count++)] = piece_of(kStatisticHeader);
+    for (const StatisticRow* row : batch) pieces[static_cast<size_t>(count++)] = piece_of(row->text);
+    const int error = write_fully(file->file_.get(), pieces.data(), count, &progress_);
+    if (error != 0 && ftruncate(file->file_.get(), status.st_size) != 0) return errno;
+    return error;
+}
+
+void StatisticFiles::close_file(StatisticFile* file) {
+    // Network file systems may tell only now that a disk is full: which rows that were nobody knows.
+    if (close(file->file_.release()) != 0 && errno != EINTR) losses_->count_error(errno, file->name());
+    file->opened_in_.reset();
+    std::replace(open_.begin(), open_.end(), file, static_cast<StatisticFile*>(nullptr));
+}
+
+}  // namespace atbprobe

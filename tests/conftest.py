@@ -1,0 +1,142 @@
+"""What all tests share: where the built files are, a runtime folder each, and the hunt for leftovers."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hypothesis
+import psutil
+import pytest
+
+from atbprobe_rules.installation import script_folder
+
+REPOSITORY = Path(__file__).parent.parent
+# Processes that are about to end get this long; only a test that is failing already waits for all of it.
+LEFTOVER_GRACE_SECONDS = 10
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("ATBPROBE_TEST_PROFILE", "ci"))
+
+# Marker → what it needs, and whether that is here.
+REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
+    "needs_gcc": ("g++ is not on PATH", lambda: shutil.which("g++") is not None),
+    "needs_clang": ("clang++ is not on PATH", lambda: shutil.which("clang++") is not None),
+    "needs_qemu": (
+        "qemu-aarch64 or aarch64-linux-gnu-g++ is not on PATH",
+        lambda: all(shutil.which(name) for name in ("qemu-aarch64", "aarch64-linux-gnu-g++")),
+    ),
+    "peer": (
+        "the package mindstudio-probe is not installed",
+        lambda: importlib.util.find_spec("msprobe") is not None,
+    ),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for marker, (reason, is_here) in REQUIREMENTS.items():
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if marked and not is_here():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was not run, and why: a green run must not hide that half of it was skipped."""
+    skipped = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        if isinstance(report.longrepr, tuple)
+        else "no reason given"
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    deselected = terminalreporter.stats.get("deselected", [])
+    if skipped or deselected:
+        terminalreporter.section("not run")
+        for reason, count in skipped.most_common():
+            terminalreporter.line(f"{count} skipped: {reason}")
+        if deselected:
+            terminalreporter.line(f"{len(deselected)} deselected by -m or -k (`make test` leaves out soak)")
+
+
+@pytest.fixture(scope="session")
+def native_dir() -> Path:
+    """The folder of the built libraries and programs.
+
+    That of the installed package, unless ATBPROBE_TEST_NATIVE names a build folder's (``build/tsan/native``).
+    """
+    chosen = os.environ.get("ATBPROBE_TEST_NATIVE")
+    return Path(chosen).resolve() if chosen else script_folder().parent.parent / "lib"
+
+
+@pytest.fixture(scope="session")
+def native_file(native_dir: Path) -> Callable[[str], Path]:
+    """Find a built file by name: in native_dir, or (the tests' own programs) in the build folder."""
+
+    def find(name: str) -> Path:
+        places = [native_dir, REPOSITORY / "build" / "release" / "native"]
+        for place in places:
+            if (place / name).is_file():
+                return place / name
+        raise FileNotFoundError(f"{name} is in none of {', '.join(map(str, places))}: run `make setup`")
+
+    return find
+
+
+@pytest.fixture(autouse=True)
+def runtime_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for the channels of this test and of every process it starts."""
+    folder = tmp_path_factory.mktemp("runtime")
+    folder.chmod(0o700)
+    monkeypatch.setenv("ATBPROBE_RUNTIME_DIR", str(folder))
+    for name in ("LD_PRELOAD", "ATB_OUTPUT_DIR", "ATB_DUMP_CONFIG", "ATBPROBE_IMAGE", "ATBPROBE_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(runtime_dir: Path) -> Iterator[None]:
+    """Fail a test that leaves a thread, a process or an entry in shared memory behind."""
+    threads_before = set(threading.enumerate())
+    shared_before = _shared_memory_entries()
+    yield
+    leftovers = [f"thread {thread.name}" for thread in set(threading.enumerate()) - threads_before]
+    _, alive = psutil.wait_procs(_processes_of(runtime_dir), timeout=LEFTOVER_GRACE_SECONDS)
+    for process in alive:
+        leftovers.append(f"process {process.pid}: {_command_line(process)}")
+        process.kill()
+    psutil.wait_procs(alive, timeout=LEFTOVER_GRACE_SECONDS)
+    leftovers += [f"shared memory {entry}" for entry in sorted(_shared_memory_entries() - shared_before)]
+    assert not leftovers, f"left behind: {'; '.join(leftovers)}"
+
+
+def _processes_of(runtime_dir: Path) -> list[psutil.Process]:
+    """Children, and every process with this test's runtime folder in its environment, detached or not."""
+    found = set(psutil.Process().children(recursive=True))
+    marker = str(runtime_dir)
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("ATBPROBE_RUNTIME_DIR") == marker:
+                found.add(process)
+        except psutil.Error:
+            continue  # gone already, or of another user
+    found.discard(psutil.Process())
+    return list(found)
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return "gone by now"
+
+
+def _shared_memory_entries() -> set[str]:
+    folder = Path(f"/dev/shm/atbprobe-{os.getuid()}")
+    return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()

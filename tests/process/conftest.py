@@ -1,0 +1,19 @@
+"""The scripts' installation, for all tests of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bash_session import Installation
+
+from atbprobe_rules.installation import script_folder
+
+
+@pytest.fixture
+def installation(tmp_path: Path, native_file: Callable[[str], Path]) -> Installation:
+    """A copy of the installed scripts and libraries, with a stub for its interpreter."""
+    libraries = [native_file(f"libatb_probe_abi{abi}.so") for abi in (0, 1)]
+    return Installation.create(tmp_path / "prefix", script_folder(), libraries, sys.executable)
