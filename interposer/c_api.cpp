@@ -83,10 +83,10 @@ void atbprobe_program_decide(const void* program, uint64_t round, const char* di
     *decision = {by_round & by_dir, by_round != 0, by_dir != 0, tasks.input, tasks.output};
 }
 
-int64_t atbprobe_channel_path(const char* config_path, char* text, size_t size) {
+int64_t atbprobe_channel_path(const char* runtime_folder, const char* config_path, char* text, size_t size) {
     try {
         std::string folder;
-        const int error = channel_folder_of(config_path, &folder);
+        const int error = channel_folder_of(runtime_folder, config_path, &folder);
         if (error != 0) return error;
         if (folder.size() >= size) return -ENAMETOOLONG;
         memcpy(text, folder.c_str(), folder.size() + 1);
@@ -103,8 +103,9 @@ int64_t atbprobe_channel_create(const char* folder) {
 int64_t atbprobe_publish(const char* folder, const void* image, size_t size) {
     void* copy = copy_of(image, size);
     if (copy == nullptr) return -ENOMEM;
-    const int64_t result = with_channel(
-        folder, IfMissing::kFail, [&](const Channel& channel) -> int64_t { return channel_publish(channel, copy, size); });
+    const int64_t result = with_channel(folder, IfMissing::kFail, [&](const Channel& channel) -> int64_t {
+        return channel_publish(channel, copy, size);
+    });
     free(copy);
     return result;
 }

@@ -32,16 +32,18 @@ ATBPROBE_API void atbprobe_program_close(void* program);
 ATBPROBE_API void atbprobe_program_decide(const void* program, uint64_t round, const char* dir, size_t dir_length,
                                           AtbprobeDecision* decision);
 
-// The folder of the channel that belongs to `config_path`, written to `text` with a final NUL. Returns its length,
-// or a negative errno.
-ATBPROBE_API int64_t atbprobe_channel_path(const char* config_path, char* text, size_t size);
+// The folder of the channel that belongs to `config_path`, below `runtime_folder`, written to `text` with a final NUL.
+// Returns its length, or a negative errno.
+ATBPROBE_API int64_t atbprobe_channel_path(const char* runtime_folder, const char* config_path, char* text,
+                                           size_t size);
 
 // Makes the channel's folder and control file if they are missing and checks them otherwise. Returns 0, or a
 // negative errno. The functions below fail with -ENOENT where there is no channel.
 ATBPROBE_API int64_t atbprobe_channel_create(const char* folder);
 
 // Verifies the image, gives it the next generation, writes it into the channel and makes every attached process take
-// it. The image's bytes are not changed. Returns the generation, or a negative errno (-EBADMSG: refused by the verifier).
+// it. The image's bytes are not changed. Returns the generation, or a negative errno (-EBADMSG: refused by the
+// verifier).
 ATBPROBE_API int64_t atbprobe_publish(const char* folder, const void* image, size_t size);
 
 // Tells the attached processes that this channel is going away; they attach anew.

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <ctime>
 
-#include "environment.h"
 #include "program_verifier.h"
 
 namespace atbprobe {
@@ -198,7 +197,8 @@ void reset_slot(ProcessSlot* slot) {
     slot->verdict.store(0, std::memory_order_relaxed);
     slot->lanes_used.store(0, std::memory_order_relaxed);
     ProcessCounters& counters = slot->counters;
-    for (auto* counter : {&counters.ops_selected, &counters.tensors_saved, &counters.bytes_saved, &counters.bytes_queued})
+    for (auto* counter :
+         {&counters.ops_selected, &counters.tensors_saved, &counters.bytes_saved, &counters.bytes_queued})
         counter->store(0, std::memory_order_relaxed);
     for (auto& counter : counters.lost) counter.store(0, std::memory_order_relaxed);
     for (auto& counter : counters.hits) counter.store(0, std::memory_order_relaxed);
@@ -212,7 +212,8 @@ void write_program_name(ProcessSlot* slot) {
     slot->text[length < 0 ? 0 : length] = '\0';
 }
 
-// `/a//b/./c` is `/a/b/c`: spellings that differ in nothing else share a channel. `..` stays, since it may cross a link.
+// `/a//b/./c` is `/a/b/c`: spellings that differ in nothing else share a channel. `..` stays, since it may cross a
+// link.
 std::string without_empty_steps(const char* path) {
     std::string tidy;
     for (const char* step = path; *step != '\0';) {
@@ -250,7 +251,7 @@ uint64_t process_start_time(uint32_t pid) {
     return field == nullptr ? 0 : strtoull(field, nullptr, 10);
 }
 
-int channel_folder_of(const char* config_path, std::string* folder) {
+int channel_folder_of(const char* runtime_folder, const char* config_path, std::string* folder) {
     struct stat pid_namespace = {};
     if (stat("/proc/self/ns/pid", &pid_namespace) != 0) return -errno;
     char inode[32];
@@ -266,7 +267,7 @@ int channel_folder_of(const char* config_path, std::string* folder) {
     char hex[2 * kDigestBytes + 1];
     for (size_t i = 0; i < kDigestBytes; ++i) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 
-    *folder = environment_runtime_folder();
+    *folder = runtime_folder;
     *folder += '/';
     *folder += hex;
     return 0;

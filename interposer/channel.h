@@ -21,9 +21,8 @@ struct Channel {
     ProcessSlot* slots = nullptr;
 };
 
-// `<runtime>/<hash>`, the hash over the config path as written and the pid namespace. Runtime is
-// `/dev/shm/atbprobe-<uid>` unless ATBPROBE_RUNTIME_DIR says otherwise.
-int channel_folder_of(const char* config_path, std::string* folder);
+// `<runtime folder>/<hash>`, the hash over the config path as written and the pid namespace.
+int channel_folder_of(const char* runtime_folder, const char* config_path, std::string* folder);
 
 enum class IfMissing { kCreate, kFail };
 

@@ -56,7 +56,7 @@ struct alignas(4096) ProcessSlot {
     std::atomic<uint64_t> generation;       // the one in force here
     std::atomic<uint64_t> generation_seen;  // the last one looked at, taken or refused
     std::atomic<uint32_t> verdict;          // of the last one looked at
-    std::atomic<int32_t> device;                 // the last one seen, -1 if none
+    std::atomic<int32_t> device;            // the last one seen, -1 if none
     std::atomic<uint32_t> lanes_used;
     uint32_t reserved;
     alignas(64) ProcessCounters counters;

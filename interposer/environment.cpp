@@ -20,15 +20,15 @@ namespace atbprobe {
 namespace {
 
 constexpr int kDefaultLogLevel = 2;
-constexpr uint64_t kMaxDefaultQueue = uint64_t{1} << 30;
-constexpr uint64_t kMinDefaultQueue = uint64_t{1} << 20;
+constexpr uint64_t kMaxDefaultQueue = uint64_t{1} << 30U;
+constexpr uint64_t kMinDefaultQueue = uint64_t{1} << 20U;
 constexpr uint32_t kMaxWriters = 64;
 constexpr uint32_t kMaxDefaultWriters = 4;
 
 struct Environment {
-    const char* output_folder = "";
-    const char* config_path = "";
-    const char* runtime_folder = "";
+    char* output_folder = nullptr;  // null if unset
+    char* config_path = nullptr;
+    char* runtime_folder = nullptr;
     int log_level = kDefaultLogLevel;
     bool has_queue_bytes = false;
     uint64_t queue_bytes = 0;
@@ -38,17 +38,15 @@ struct Environment {
 // A value is either read or refused with a word to the user, who must not believe that it is in force.
 enum class Reading { kUnset, kRead, kRefused };
 
-const char* copy_of(const char* name) {
+char* copy_of(const char* name) {
     const char* value = secure_getenv(name);
-    const char* copy = value == nullptr ? nullptr : strdup(value);
-    return copy == nullptr ? "" : copy;
+    return value == nullptr || *value == '\0' ? nullptr : strdup(value);
 }
 
-const char* default_runtime_folder() {
+char* default_runtime_folder() {
     char folder[64];
     std::snprintf(folder, sizeof folder, "/dev/shm/atbprobe-%u", static_cast<unsigned>(geteuid()));
-    const char* copy = strdup(folder);
-    return copy == nullptr ? "" : copy;
+    return strdup(folder);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -97,8 +95,8 @@ Readings read_into(Environment* target) {
     uint64_t number = kDefaultLogLevel;
     readings.log_level = read_number("ATB_AIT_LOG_LEVEL", 0, 5, false, &number);
     target->log_level = static_cast<int>(number);
-    readings.queue_bytes = read_number("ATBPROBE_QUEUE_BYTES", 0, std::numeric_limits<int64_t>::max(), true,
-                                       &target->queue_bytes);
+    readings.queue_bytes =
+        read_number("ATBPROBE_QUEUE_BYTES", 0, std::numeric_limits<int64_t>::max(), true, &target->queue_bytes);
     target->has_queue_bytes = readings.queue_bytes == Reading::kRead;
     number = 0;
     readings.writers = read_number("ATBPROBE_WRITERS", 1, kMaxWriters, false, &number);
@@ -106,7 +104,7 @@ Readings read_into(Environment* target) {
     target->output_folder = copy_of("ATB_OUTPUT_DIR");
     target->config_path = copy_of("ATB_DUMP_CONFIG");
     target->runtime_folder = copy_of("ATBPROBE_RUNTIME_DIR");
-    if (*target->runtime_folder == '\0') target->runtime_folder = default_runtime_folder();
+    if (target->runtime_folder == nullptr) target->runtime_folder = default_runtime_folder();
     return readings;
 }
 
@@ -120,9 +118,11 @@ const Environment& environment() {
     auto* fresh = new (std::nothrow) Environment{};
     if (fresh == nullptr) return kWithoutMemory;
     const Readings readings = read_into(fresh);
-    if (!g_environment.compare_exchange_strong(known, fresh, std::memory_order_acq_rel,
-                                               std::memory_order_acquire)) {
-        delete fresh;  // the copied texts stay: a few bytes, once, in a race of two first calls
+    if (!g_environment.compare_exchange_strong(known, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        std::free(fresh->output_folder);
+        std::free(fresh->config_path);
+        std::free(fresh->runtime_folder);
+        delete fresh;
         return *known;
     }
     say_if_refused(readings.log_level, "ATB_AIT_LOG_LEVEL");
@@ -131,13 +131,15 @@ const Environment& environment() {
     return *fresh;
 }
 
+const char* text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
 }  // namespace
 
-const char* environment_output_folder() { return environment().output_folder; }
+const char* environment_output_folder() { return text_or_empty(environment().output_folder); }
 
-const char* environment_config_path() { return environment().config_path; }
+const char* environment_config_path() { return text_or_empty(environment().config_path); }
 
-const char* environment_runtime_folder() { return environment().runtime_folder; }
+const char* environment_runtime_folder() { return text_or_empty(environment().runtime_folder); }
 
 int environment_log_level() { return environment().log_level; }
 

@@ -21,7 +21,7 @@ enum class Pass : uint32_t { kBefore, kAfter };
 
 // Plain memory, zero-initialised: part of a thread record.
 class ExecutionChain {
-   public:
+  public:
     // `program` is null while there is none.
     bool ask_round(const ProgramView* program, uint64_t round);
     bool ask_dir(const ProgramView* program, const char* dir, size_t length);
@@ -43,7 +43,7 @@ class ExecutionChain {
     void forget_questions() { stage_ = Stage::kIdle; }
     void forget_everything();
 
-   private:
+  private:
     enum class Stage : uint32_t {
         kIdle,     // no chain, or one that was refused
         kRound,    // the round was in range

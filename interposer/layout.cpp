@@ -13,7 +13,7 @@ using namespace atbprobe;
 
 // Appends to a text that may be too short for it, and counts what would have been written.
 class JsonText {
-   public:
+  public:
     JsonText(char* text, size_t size) : text_(text), size_(size) {}
 
     __attribute__((format(printf, 2, 3))) void add(const char* format, ...) {
@@ -37,7 +37,7 @@ class JsonText {
     void close_struct() { add("}}"); }
     size_t length() const { return length_; }
 
-   private:
+  private:
     char* text_;
     size_t size_;
     size_t length_ = 0;

@@ -20,15 +20,15 @@ constexpr size_t kMaxLine = 4 * kMaxText + 64;  // were every character escaped
 char* append_escaped(char* end, const char* text) {
     constexpr char kDigits[] = "0123456789abcdef";
     for (; *text != '\0'; ++text) {
-        const auto byte = static_cast<unsigned char>(*text);
+        const unsigned byte = static_cast<unsigned char>(*text);
         if (byte >= 0x20 && byte != 0x7f) {
             *end++ = *text;
             continue;
         }
         *end++ = '\\';
         *end++ = 'x';
-        *end++ = kDigits[byte >> 4];
-        *end++ = kDigits[byte & 15];
+        *end++ = kDigits[byte >> 4U];
+        *end++ = kDigits[byte & 15U];
     }
     return end;
 }

@@ -42,8 +42,8 @@ uint64_t smallest_limit(const char* mount, std::string_view group, const char* f
     uint64_t smallest = kUnlimited;
     for (;;) {
         char path[4096];
-        const int length = std::snprintf(path, sizeof path, "%s%.*s/%s", mount, static_cast<int>(group.size()),
-                                         group.data(), file);
+        const int length =
+            std::snprintf(path, sizeof path, "%s%.*s/%s", mount, static_cast<int>(group.size()), group.data(), file);
         if (length > 0 && static_cast<size_t>(length) < sizeof path) {
             char text[64];
             smallest = std::min(smallest, number_in(read_start(path, text, sizeof text)));

@@ -22,7 +22,7 @@ struct OpenOperation {
 
 // Plain memory, zero-initialised, grown as needed and kept: it belongs to a thread record, which is never destroyed.
 class OpenOperations {
-   public:
+  public:
     // The operation of this round and directory, or null. Closes all that cannot be open any more.
     OpenOperation* find(uint64_t round, const char* dir, size_t length);
 
@@ -40,7 +40,7 @@ class OpenOperations {
 
     void clear() { count_ = 0; }
 
-   private:
+  private:
     bool is_on_the_way(const OpenOperation& operation, const char* dir, size_t length) const;
 
     OpenOperation* operations_;

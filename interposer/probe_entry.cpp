@@ -12,7 +12,7 @@
 namespace atb {
 
 class ATBPROBE_EXPORT Probe {
-   public:
+  public:
     struct Tensor {
         std::string dtype;
         std::string format;
@@ -45,9 +45,8 @@ class ATBPROBE_EXPORT Probe {
     static void ReportOperationExecuteStatistic(const uint64_t executeCount, const std::string& opName,
                                                 const std::string& statistic);
     static bool ReportOperationIOTensorEnable();
-    static void ReportOperationIOTensor(const size_t executeCount, const std::string& opName,
-                                        const std::string& opType, const std::vector<Tensor>& inTensors,
-                                        const std::vector<Tensor>& outTensors);
+    static void ReportOperationIOTensor(const size_t executeCount, const std::string& opName, const std::string& opType,
+                                        const std::vector<Tensor>& inTensors, const std::vector<Tensor>& outTensors);
     static bool ReportKernelIOTensorEnable();
     static void ReportKernelIOTensor(const size_t executeCount, const std::string& opName, const std::string& opType,
                                      const std::vector<Tensor>& inTensors, const std::vector<Tensor>& outTensors);
@@ -118,7 +117,7 @@ void Probe::ReportOverflowKernel(const std::string&) {}
 namespace atb_speed {
 
 class ATBPROBE_EXPORT SpeedProbe {
-   public:
+  public:
     static bool IsReportModelTopoInfo(const std::string& modelName);
     static void ReportModelTopoInfo(const std::string& modelName, const std::string& graph);
 };

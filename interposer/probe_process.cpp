@@ -45,7 +45,7 @@ std::atomic<ProcessCounters*> g_counters{&g_private_counters};
 std::atomic<bool> g_is_probed{false};
 
 class ProcessLock {
-   public:
+  public:
     ProcessLock() { pthread_mutex_lock(&g_process.lock); }
     ~ProcessLock() { pthread_mutex_unlock(&g_process.lock); }
     ProcessLock(const ProcessLock&) = delete;
@@ -82,7 +82,7 @@ void take_slot(Process& self) {
 void attach(Process& self) {
     std::string folder;
     Channel channel;
-    int error = channel_folder_of(self.config_path->c_str(), &folder);
+    int error = channel_folder_of(environment_runtime_folder(), self.config_path->c_str(), &folder);
     if (error == 0) error = channel_open(folder.c_str(), IfMissing::kCreate, &channel);
     if (error != 0) {
         log_message(LogLevel::kError, "no rules can reach this process: cannot use the channel %s: %s", folder.c_str(),

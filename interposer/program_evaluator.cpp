@@ -86,7 +86,7 @@ struct Registers {
 
 // Terms of several parts: position bits that advance by one with each component whose name matches their part.
 class PathTerms {
-   public:
+  public:
     explicit PathTerms(const ProgramView& program) : program_(program) {
         const size_t bytes = program.path_words.count * sizeof(uint64_t);
         memset(matched_, 0, bytes);
@@ -109,7 +109,7 @@ class PathTerms {
         }
     }
 
-   private:
+  private:
     void collect(const PathWordRecord& word, uint64_t accepted, Registers* registers) const {
         for (; accepted != 0; accepted &= accepted - 1) {
             const uint64_t before = word.accept & ((accepted & -accepted) - 1);
@@ -127,7 +127,7 @@ class PathTerms {
 };
 
 class PathScan {
-   public:
+  public:
     explicit PathScan(const ProgramView& program)
         : program_(program), path_terms_(program), id_row_(program.ids.start) {}
 
@@ -148,7 +148,7 @@ class PathScan {
         return rules & ~registers_.excluded;
     }
 
-   private:
+  private:
     void read_id(const char* begin, const char* end) {
         constexpr uint32_t kDeadRow = 0;
         constexpr char kSeparator[] = "_";

@@ -24,7 +24,7 @@ struct ImageHeader {
     uint32_t version;
     uint32_t header_bytes;
     uint64_t total_bytes;
-    uint64_t generation;  // 0 until published
+    uint64_t generation;      // 0 until published
     uint8_t config_hash[32];  // SHA-256 of the config file's bytes
     uint32_t section_count;
     uint32_t section_bytes;
@@ -77,8 +77,8 @@ struct ProgramRecord {
     uint32_t dump_enable;
     uint32_t filter_level;
     uint32_t id_class_count;
-    uint32_t id_start;         // offset of the start state's row in the transitions
-    uint32_t id_absorbing;     // rows below this offset lead nowhere but to themselves
+    uint32_t id_start;      // offset of the start state's row in the transitions
+    uint32_t id_absorbing;  // rows below this offset lead nowhere but to themselves
     uint32_t name_class_count;
     uint32_t name_start;
     uint32_t name_absorbing;
@@ -111,10 +111,10 @@ struct EmissionRecord {
 
 // Terms of several parts occupy consecutive positions. One word holds 64 of them.
 struct PathWordRecord {
-    uint64_t start;     // positions that may match at any component
-    uint64_t anchored;  // positions that may match at the layer-level operation only
-    uint64_t sticky;    // positions that, once matched, let the next one match at any later component
-    uint64_t accept;    // positions that complete their term
+    uint64_t start;        // positions that may match at any component
+    uint64_t anchored;     // positions that may match at the layer-level operation only
+    uint64_t sticky;       // positions that, once matched, let the next one match at any later component
+    uint64_t accept;       // positions that complete their term
     uint64_t accept_base;  // index of this word's first PathAcceptRecord; one for each bit of `accept`
 };
 

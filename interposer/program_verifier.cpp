@@ -201,10 +201,10 @@ Verdict verify_names(const Section<RuleNameRecord>& names, const Section<char>& 
 }
 
 // Runs the checks in order and stops at the first that fails.
-#define ATBPROBE_CHECK(expression)                               \
-    do {                                                         \
-        const Verdict verdict_ = (expression);                   \
-        if (verdict_ != Verdict::kOk) return verdict_;           \
+#define ATBPROBE_CHECK(expression)                     \
+    do {                                               \
+        const Verdict verdict_ = (expression);         \
+        if (verdict_ != Verdict::kOk) return verdict_; \
     } while (false)
 
 Verdict verify_automata(const SectionTable& table, const ProgramRecord& program, ProgramView* view,

@@ -51,9 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was not run, and why: a green run must not hide that half of it was skipped."""
     skipped = Counter(
-        report.longrepr[2].removeprefix("Skipped: ")
-        if isinstance(report.longrepr, tuple)
-        else "no reason given"
+        report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "no reason given"
         for report in terminalreporter.stats.get("skipped", [])
     )
     deselected = terminalreporter.stats.get("deselected", [])

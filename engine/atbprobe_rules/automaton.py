@@ -118,8 +118,7 @@ class _Subsets:
                 otherwise += self._defaults[position]
             default = self._number(otherwise, collected)
             leaving = (
-                (column, self._number(otherwise + targets, collected))
-                for column, targets in self._explicit(positions)
+                (column, self._number(otherwise + targets, collected)) for column, targets in self._explicit(positions)
             )
             result.emissions.append(self._without_implied(emission))
             result.defaults.append(default)
@@ -267,9 +266,7 @@ def _tables(classes: Sequence[int], states: _States) -> Automaton:
         classes=_class_table(classes),
         class_count=len(classes),
         transitions=transitions,
-        states=np.array(
-            [indices.setdefault(states.emissions[state], len(indices)) for state in kept], dtype=np.uint32
-        ),
+        states=np.array([indices.setdefault(states.emissions[state], len(indices)) for state in kept], dtype=np.uint32),
         emissions=tuple(Emission.unpack(emission) for emission in indices),
         start=row_of_block[block_of[min(1, len(states) - 1)]],
         absorbing=len(absorbing) * len(classes),

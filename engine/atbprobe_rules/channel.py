@@ -62,7 +62,18 @@ SLOT = np.dtype(
             "text",
             "lanes",
         ],
-        "formats": ["<u8", "<u8", "<u8", "<u4", "<i4", "<u4", COUNTERS, ("<u8", 8), "S192", (LANE, LANE_COUNT)],
+        "formats": [
+            "<u8",
+            "<u8",
+            "<u8",
+            "<u4",
+            "<i4",
+            "<u4",
+            COUNTERS,
+            ("<u8", 8),
+            "S192",
+            (LANE, LANE_COUNT),
+        ],
         "offsets": [0, 8, 16, 24, 28, 32, 64, 704, 768, 960],
         "itemsize": SLOT_BYTES,
     }
@@ -131,14 +142,18 @@ class Process:
 
 def channel_folder(config: str) -> Path:
     """Return the folder of the channel that belongs to `config`, an absolute path as in ``ATB_DUMP_CONFIG``."""
-    return Path(native.channel_path(config))
+    return Path(native.channel_path(str(runtime_folder()), config))
+
+
+def runtime_folder() -> Path:
+    """Return the folder that holds the channels of this user; the probe library looks for it in the same place."""
+    return Path(os.environ.get("ATBPROBE_RUNTIME_DIR") or f"/dev/shm/atbprobe-{os.geteuid()}")
 
 
 def existing_channels() -> list[Path]:
     """Return the folders of all channels of this user that are there now."""
-    runtime = channel_folder("/").parent
     try:
-        return sorted(folder for folder in runtime.iterdir() if (folder / "control").exists())
+        return sorted(folder for folder in runtime_folder().iterdir() if (folder / "control").exists())
     except FileNotFoundError:
         return []
 

@@ -220,9 +220,7 @@ class _PathRuns:
         for index, atoms in enumerate(parts):
             bit = 1 << self._count
             is_last = index == len(parts) - 1
-            self._names.accept(
-                draw_name(self._names, atoms), Emission(positions=bit), prefix=prefix and is_last
-            )
+            self._names.accept(draw_name(self._names, atoms), Emission(positions=bit), prefix=prefix and is_last)
             if not is_last and gaps[index]:
                 self._sticky |= bit
             self._count += 1
@@ -314,6 +312,4 @@ def _describe_numbers(numbers: NumberRange) -> str:
 def _describe_part(part: object) -> str:
     if not isinstance(part, NamePart):
         return "**"
-    return "".join(
-        atom.folded.decode("utf-8", "replace") if isinstance(atom, Literal) else "*" for atom in part.atoms
-    )
+    return "".join(atom.folded.decode("utf-8", "replace") if isinstance(atom, Literal) else "*" for atom in part.atoms)

@@ -34,13 +34,10 @@ DEVICE = Field("device", FieldType.STRING, "")
 FILTER_LEVEL = Field("filter_level", FieldType.INTEGER, 1)
 
 FIELDS = {
-    field.name: field
-    for field in (TASK, DUMP_ENABLE, EXEC_RANGE, IDS, OP_NAME, SAVE_CHILD, DEVICE, FILTER_LEVEL)
+    field.name: field for field in (TASK, DUMP_ENABLE, EXEC_RANGE, IDS, OP_NAME, SAVE_CHILD, DEVICE, FILTER_LEVEL)
 }
 
-LATER_FIELDS = frozenset(
-    ("match", "io", "next", "rules", "when", "stop_after", "max_bytes", "max_tensor_bytes")
-)
+LATER_FIELDS = frozenset(("match", "io", "next", "rules", "when", "stop_after", "max_bytes", "max_tensor_bytes"))
 """Keys that the language knows and that this version does not take."""
 
 FORMER_NAMES = {
@@ -48,7 +45,6 @@ FORMER_NAMES = {
     "er": "exec_range",
     "execute_range": "exec_range",
     "range": "exec_range",
-    "id": "ids",
     "save_operation_ids": "ids",
     "opname": "op_name",
     "operation_name": "op_name",

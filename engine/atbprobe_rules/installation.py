@@ -37,7 +37,5 @@ def _installed(relative: str) -> Path:
     found = resources.files("atbprobe_rules").joinpath(*relative.split("/"))
     path = Path(str(found))
     if not path.is_file():
-        raise AtbprobeError(
-            f"{path} is missing: install atbprobe-rules with pip, from a wheel or from source"
-        )
+        raise AtbprobeError(f"{path} is missing: install atbprobe-rules with pip, from a wheel or from source")
     return path

@@ -94,13 +94,15 @@ class NativeProgram:
         return decisions
 
 
-def channel_path(config: str) -> str:
-    """Return the folder of the channel that belongs to a config file, given its absolute path as written.
+def channel_path(runtime_folder: str, config: str) -> str:
+    """Return the folder, below `runtime_folder`, of the channel that belongs to a config file.
 
-    Raises OSError, as all functions below do.
+    `config` is the file's absolute path as written. Raises OSError, as all functions below do.
     """
     text = ctypes.create_string_buffer(_PATH_BYTES)
-    _checked(_library().atbprobe_channel_path(os.fsencode(config), text, len(text)), config)
+    _checked(
+        _library().atbprobe_channel_path(os.fsencode(runtime_folder), os.fsencode(config), text, len(text)), config
+    )
     return os.fsdecode(text.value)
 
 
@@ -149,7 +151,7 @@ def _library() -> ctypes.CDLL:
         "program_open": (handle, [text, size, ctypes.POINTER(number)]),
         "program_close": (None, [handle]),
         "program_decide": (None, [handle, ctypes.c_uint64, text, size, handle]),
-        "channel_path": (outcome, [text, text, size]),
+        "channel_path": (outcome, [text, text, text, size]),
         "channel_create": (outcome, [text]),
         "publish": (outcome, [text, text, size]),
         "channel_close": (outcome, [text]),

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 class _Session(Protocol):
     """What is used of lark's InteractiveParser, most of which has no types."""
 
-    def iter_parse(self) -> Iterator[Token]: ...
     def accepts(self) -> set[str]: ...
     def feed_token(self, token: Token) -> Any: ...
 
@@ -73,42 +72,37 @@ def _parse_tokens(source: Source, found: list[Diagnostic]) -> Tree[Token] | None
     session: _Session = _config_parser().parse_interactive(source.text)
     opened: list[Token] = []
     last: Token | None = None
-    count = 0
-    try:
-        for token in session.iter_parse():
-            problem = None
-            count += 1
-            if last is not None and not opened and last.type != "COLON":
-                problem = error(
-                    Code.TRAILING_TEXT,
-                    _token_span(token),
-                    "there is text after the end of the config",
-                    "a config is one JSON object and nothing else",
-                )
-            elif count > MAX_TOKENS:
-                problem = error(Code.TOO_LARGE, _token_span(token), "this is far more than a config can hold")
-            elif token.type == "WORD" and token.startswith(_COMMENT_STARTS):
-                problem = error(Code.SYNTAX, _token_span(token), "JSON has no comments")
-            elif token.type in _CLOSERS and len(opened) == MAX_DEPTH:
-                problem = error(Code.TOO_DEEP, _token_span(token), f"nested more than {MAX_DEPTH} deep")
-            if problem is not None:
-                found.append(problem)
-                break
-            if token.type in _CLOSERS:
-                opened.append(token)
-            elif opened and _CLOSERS[opened[-1].type] == token.type:
-                opened.pop()
-            last = token
-    except UnexpectedToken as unexpected:
-        found.append(_syntax_error(unexpected.token, unexpected.expected, last, opened))
+    for count, token in enumerate(_config_parser().lex(source.text)):
+        span = _token_span(token)
+        problem = None
+        if last is not None and not opened:
+            hint = "a config is one JSON object and nothing else"
+            problem = error(Code.TRAILING_TEXT, span, "there is text after the end of the config", hint)
+        elif count == MAX_TOKENS:
+            problem = error(Code.TOO_LARGE, span, "the file goes on, and this is more than any config can hold")
+        elif token.type == "WORD" and token.startswith(_COMMENT_STARTS):
+            problem = error(Code.SYNTAX, span, "JSON has no comments")
+        elif token.type in _CLOSERS and len(opened) == MAX_DEPTH:
+            problem = error(Code.TOO_DEEP, span, f"nested more than {MAX_DEPTH} deep")
+        else:
+            try:
+                session.feed_token(token)
+            except UnexpectedToken as unexpected:
+                problem = _syntax_error(token, unexpected.expected, last, opened)
+        if problem is not None:
+            found.append(problem)
+            break
+        if token.type in _CLOSERS:
+            opened.append(token)
+        elif token.type in _CLOSERS.values():
+            opened.pop()
+        last = token
     else:
-        if opened and not found:
-            found.append(_unclosed(source, opened[-1]))
-    if last is None:
-        if not found:
+        if last is None:
             found.append(error(Code.EMPTY_FILE, Span(0, 0), "the file is empty"))
-        return None
-    return _finish(session, opened)
+        elif opened:
+            found.append(_unclosed(source, opened[-1]))
+    return _finish(session, opened) if last is not None else None
 
 
 def _finish(session: _Session, opened: list[Token]) -> Tree[Token]:
@@ -132,11 +126,11 @@ def _finish(session: _Session, opened: list[Token]) -> Tree[Token]:
 def _syntax_error(token: Token, expected: set[str], last: Token | None, opened: list[Token]) -> Diagnostic:
     span = _token_span(token)
     if last is not None and last.type == "COLON":
-        return error(Code.SYNTAX, span, f"a value is missing before {quoted(token)}")
+        return error(Code.SYNTAX, span, f"a value is missing before {_shown(token)}")
     if "COLON" in expected:
-        return error(Code.SYNTAX, span, f'":" and a value must follow the key, not {quoted(token)}')
+        return error(Code.SYNTAX, span, f'":" and a value must follow the key, not {_shown(token)}')
     related = [Related(_token_span(opened[-1]), "inside what is opened here")] if opened else []
-    return error(Code.SYNTAX, span, f"{quoted(token)} cannot stand here", None, *related)
+    return error(Code.SYNTAX, span, f"{_shown(token)} cannot stand here", None, *related)
 
 
 def _unclosed(source: Source, opener: Token) -> Diagnostic:
@@ -147,6 +141,11 @@ def _unclosed(source: Source, opener: Token) -> Diagnostic:
         None,
         Related(_token_span(opener), "opened here"),
     )
+
+
+def _shown(token: Token) -> str:
+    """Return a token for a message, in one pair of quotes."""
+    return quoted(token.strip('"'))
 
 
 def _token_span(token: Token) -> Span:

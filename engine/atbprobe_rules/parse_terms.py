@@ -81,6 +81,7 @@ def parse_number_term(term: Excerpt, what: str, found: list[Diagnostic]) -> Numb
         return None
     excluded, *components = tree.children
     return NumberForm(
+        text,
         tuple(_component(term, component) for component in components),
         _span(term, excluded) if isinstance(excluded, Token) else None,
         term.span,

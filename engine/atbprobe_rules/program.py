@@ -42,9 +42,7 @@ PROGRAM = np.dtype(
     ]
 )
 INTERVAL = np.dtype([("first", "<u8"), ("include", "<u8"), ("exclude", "<u8")])
-STRIDE = np.dtype(
-    [("first", "<u8"), ("last", "<u8"), ("step", "<u8"), ("include", "<u8"), ("exclude", "<u8")]
-)
+STRIDE = np.dtype([("first", "<u8"), ("last", "<u8"), ("step", "<u8"), ("include", "<u8"), ("exclude", "<u8")])
 EMISSION = np.dtype([("here", "<u8"), ("below", "<u8"), ("excluded", "<u8")])
 PATH_WORD = np.dtype(
     [("start", "<u8"), ("anchored", "<u8"), ("sticky", "<u8"), ("accept", "<u8"), ("accept_base", "<u8")]

@@ -62,9 +62,7 @@ def _shadowed_ids(terms: Sequence[IdTerm], save_child: bool, source: Source) -> 
 
 def _shadowed_names(terms: Sequence[NameTerm], source: Source) -> Iterable[Diagnostic]:
     """A shorter prefix in the same place of the same path covers a longer one."""
-    paths = [
-        (path, term) for path, term in ((_literal_path(term), term) for term in terms) if path is not None
-    ]
+    paths = [(path, term) for path, term in ((_literal_path(term), term) for term in terms) if path is not None]
     yield from _repeated(paths, source)
     first = {path: term for path, term in reversed(paths)}
     for path, term in first.items():

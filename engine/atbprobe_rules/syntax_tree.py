@@ -178,6 +178,7 @@ Component = RangeForm | AllNumbers | SubtreeMark | Keyword
 class NumberForm:
     """A term of exec_range, ids or device: components joined by `_`; `excluded` is the span of its `!`."""
 
+    text: str
     components: tuple[Component, ...]
     excluded: Span | None
     span: Span

@@ -8,7 +8,7 @@ selects nothing, and with it the config is refused.
 from __future__ import annotations
 
 from atbprobe_rules.diagnostics import Code, Diagnostic, Span, error, quoted
-from atbprobe_rules.fields import DEVICE, EXEC_RANGE, IDS
+from atbprobe_rules.fields import DEVICE, EXEC_RANGE, IDS, Field
 from atbprobe_rules.parse_terms import parse_name_term, parse_number_term, split_names, split_numbers
 from atbprobe_rules.selection import (
     MAX_NUMBER,
@@ -65,13 +65,13 @@ def read_rounds(value: String, found: list[Diagnostic]) -> NumberFilter:
     keyword = _lone_keyword(form)
     if keyword in ("all", "none"):
         return EVERYTHING if keyword == "all" else NOTHING
-    return _included(_read_single(form, EXEC_RANGE.name, found))
+    return _included(_read_single(form, EXEC_RANGE, "a round", found))
 
 
 def _read_round_pairs(field: Excerpt, terms: list[Excerpt], found: list[Diagnostic]) -> NumberFilter:
     bounds = [_read_bound(term, found) for term in terms]
     if len(terms) % 2:
-        message = f"rounds come in pairs of first and last, and here are {len(terms)} numbers"
+        message = f"rounds come in pairs of first and last, and here are {len(terms)}"
         last = terms[-1].text
         hint = None if bounds[-1] is None else f"for round {last} alone, end in {last},{last}"
         found.append(error(Code.ODD_ROUNDS, field.span, message, hint))
@@ -90,12 +90,7 @@ def _read_bound(term: Excerpt, found: list[Diagnostic]) -> int | None:
     if form is None:
         return None
     component = form.components[0]
-    if (
-        isinstance(component, RangeForm)
-        and component.plain
-        and len(form.components) == 1
-        and not form.excluded
-    ):
+    if isinstance(component, RangeForm) and component.plain and len(form.components) == 1 and not form.excluded:
         return _number(component.first, found)
     message = f"{quoted(term.text)} cannot stand in a list of rounds"
     hint = "it stands alone" if _lone_keyword(form) in ("all", "none") else None
@@ -113,7 +108,7 @@ def _read_alternatives(field: Excerpt, found: list[Diagnostic]) -> NumberFilter:
             continue
         form = _parse_there(term, "a round", problems)
         if form is not None:
-            _read_single(form, EXEC_RANGE.name, problems)
+            _read_single(form, EXEC_RANGE, "a round", problems)
     mistakes = [problem for problem in problems if problem.code is not Code.NOT_IN_THIS_VERSION]
     if mistakes:
         found += mistakes
@@ -130,7 +125,7 @@ def read_devices(value: String, found: list[Diagnostic]) -> NumberFilter:
     ranges: list[NumberRange] = []
     for term in split_numbers(field, ","):
         form = _parse_there(term, "a device number", found)
-        numbers = _read_single(form, DEVICE.name, found) if form is not None else None
+        numbers = _read_single(form, DEVICE, "a device number", found) if form is not None else None
         if numbers is not None:
             ranges.append(numbers)
     return NumberFilter(unlimited=False, included=tuple(ranges))
@@ -157,7 +152,7 @@ def _read_id_path(form: NumberForm, found: list[Diagnostic]) -> tuple[NumberRang
     ranges: list[NumberRange] = []
     for i, component in enumerate(form.components):
         if isinstance(component, RangeForm):
-            numbers = _read_range(component, IDS.name, found)
+            numbers = _read_range(component, IDS, found)
             if numbers is not None:
                 ranges.append(numbers)
         elif isinstance(component, AllNumbers):
@@ -220,21 +215,20 @@ def _parse_there(term: Excerpt, what: str, found: list[Diagnostic]) -> NumberFor
     return parse_number_term(term, what, found)
 
 
-def _read_single(form: NumberForm, field: str, found: list[Diagnostic]) -> NumberRange | None:
+def _read_single(form: NumberForm, field: Field, what: str, found: list[Diagnostic]) -> NumberRange | None:
     """Read a term that is one number, or in the whole language one range of numbers."""
     if form.excluded is not None:
         _refuse_form(form.excluded, 'exclusions with "!" are', found)
     component = form.components[0]
     if isinstance(component, RangeForm) and len(form.components) == 1:
         return _read_range(component, field, found)
-    message = f"this is not a {'round' if field == EXEC_RANGE.name else 'device'} number"
-    all_devices = field == DEVICE.name and _lone_keyword(form) == "all"
+    all_devices = field is DEVICE and _lone_keyword(form) == "all"
     hint = 'for all devices, leave "device" empty' if all_devices else None
-    found.append(error(Code.BAD_TERM, form.span, message, hint))
+    found.append(error(Code.BAD_TERM, form.span, f"{quoted(form.text)} is not {what}", hint))
     return None
 
 
-def _read_range(form: RangeForm, field: str, found: list[Diagnostic]) -> NumberRange | None:
+def _read_range(form: RangeForm, field: Field, found: list[Diagnostic]) -> NumberRange | None:
     """Validate a range as the whole language has it; this version takes only single numbers."""
     first = _number(form.first, found)
     last = _number(form.last, found) if form.last is not None else None
@@ -249,7 +243,7 @@ def _read_range(form: RangeForm, field: str, found: list[Diagnostic]) -> NumberR
         return None
     if form.plain:
         return NumberRange(first, first, 1, form.span)
-    pair = field == EXEC_RANGE.name and last is not None and step is None
+    pair = field is EXEC_RANGE and last is not None and step is None
     hint = f'write "{first},{last}"' if pair else None
     _refuse_form(form.span, "ranges of numbers are", found, hint)
     return None
@@ -289,9 +283,7 @@ def _included(numbers: NumberRange | None) -> NumberFilter:
 
 
 def _refuse_empty(term: Excerpt, found: list[Diagnostic]) -> None:
-    found.append(
-        error(Code.EMPTY_TERM, term.span, "a term is missing here", "remove the comma, or write a term")
-    )
+    found.append(error(Code.EMPTY_TERM, term.span, "a term is missing here", "remove the comma, or write a term"))
 
 
 def _refuse_form(span: Span, what: str, found: list[Diagnostic], hint: str | None = None) -> None:

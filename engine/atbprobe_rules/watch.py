@@ -55,7 +55,7 @@ _EVENTS: list[type[FileSystemEvent]] = [
 ]
 
 
-class AlreadyWatched(Exception):
+class AlreadyWatchedError(Exception):
     """Another watcher has this config."""
 
 
@@ -91,7 +91,7 @@ class Watcher:
         self.wake()
 
     def run(self) -> None:
-        """Watch until stopped or needed by nobody. Raises AlreadyWatched, ChannelError. Once for each Watcher."""
+        """Watch until stopped or needed by nobody. Raises AlreadyWatchedError, ChannelError. Once for each Watcher."""
         try:
             with self._sole_watcher() as channel, self._observing():
                 self._keep_published(channel)
@@ -108,7 +108,7 @@ class Watcher:
             except BlockingIOError:
                 os.close(lock)
                 channel.close()
-                raise AlreadyWatched(str(self._config)) from None
+                raise AlreadyWatchedError(str(self._config)) from None
             log = str(self._folder / LOG_NAME)
             channel.write_note(WATCHER_NOTE, {"config": str(self._config), "log": log})
             self._give_sign_of_life()

@@ -28,8 +28,9 @@ std::string short_hash(std::string_view text) {
     const auto digest = hash.result();
     std::string hex;
     for (size_t i = 0; i < kHashBytes; ++i) {
-        hex += kDigits[digest[i] >> 4];
-        hex += kDigits[digest[i] & 15];
+        const unsigned byte = digest[i];
+        hex += kDigits[byte >> 4U];
+        hex += kDigits[byte & 15U];
     }
     return hex;
 }

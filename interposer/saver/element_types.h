@@ -26,7 +26,7 @@ struct Bfloat16Element {
     using Value = float;
     static constexpr size_t kSize = 2;
     static Value load(const std::byte* data, size_t index) {
-        const uint32_t bits = static_cast<uint32_t>(load_as<uint16_t>(data, index)) << 16;
+        const uint32_t bits = static_cast<uint32_t>(load_as<uint16_t>(data, index)) << 16U;
         float value;
         std::memcpy(&value, &bits, sizeof value);
         return value;
@@ -41,14 +41,14 @@ struct Float16Element {
     static constexpr size_t kSize = 2;
     static Value load(const std::byte* data, size_t index) {
         const uint32_t half = load_as<uint16_t>(data, index);
-        const uint32_t shifted = (half & 0x7fffU) << 13;
+        const uint32_t shifted = (half & 0x7fffU) << 13U;
         float value;
         std::memcpy(&value, &shifted, sizeof value);
         value *= 0x1p112F;
         uint32_t bits;
         std::memcpy(&bits, &value, sizeof bits);
         const uint32_t is_special = 0U - static_cast<uint32_t>((half & 0x7c00U) == 0x7c00U);
-        bits |= (is_special & 0x7f800000U) | ((half & 0x8000U) << 16);
+        bits |= (is_special & 0x7f800000U) | ((half & 0x8000U) << 16U);
         std::memcpy(&value, &bits, sizeof value);
         return value;
     }

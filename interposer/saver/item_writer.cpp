@@ -30,8 +30,7 @@ void ItemWriter::write_tensor(const SaveItem& item) {
     const TensorCall& call = item.call;
     Statistics statistics;
     if ((item.tasks & kTaskStatistics) != 0) {
-        statistics =
-            compute_statistics(data_type(call.dtype), static_cast<const std::byte*>(call.data), call.bytes);
+        statistics = compute_statistics(data_type(call.dtype), static_cast<const std::byte*>(call.data), call.bytes);
     }
     std::string stored_at;
     if ((item.tasks & kTaskTensor) != 0) {

@@ -26,8 +26,8 @@ void LossReport::count(LossReason reason, int error, std::string_view what) {
         std::snprintf(detail, sizeof detail, ", %s", strerror_r(error, text, sizeof text));
     }
     log_once(g_said[index], LogLevel::kError,
-             "lost (%s%s): %.*s; more losses for this reason are counted, not said one by one",
-             kLossReasonNames[index], detail, static_cast<int>(what.size()), what.data());
+             "lost (%s%s): %.*s; more losses for this reason are counted, not said one by one", kLossReasonNames[index],
+             detail, static_cast<int>(what.size()), what.data());
 }
 
 void LossReport::count_error(int error, std::string_view what) {

@@ -1,12 +1,12 @@
 #include "output_tree.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "disk_name.h"
 #include "environment.h"

@@ -1,7 +1,6 @@
 #include "process_folder.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,9 +53,7 @@ struct Owner {
     std::string pid;
     std::string started;
 
-    bool is_complete() const {
-        return !boot.empty() && !pid_namespace.empty() && !pid.empty() && !started.empty();
-    }
+    bool is_complete() const { return !boot.empty() && !pid_namespace.empty() && !pid.empty() && !started.empty(); }
 
     bool operator==(const Owner& other) const {
         return boot == other.boot && pid_namespace == other.pid_namespace && pid == other.pid &&
@@ -138,8 +135,7 @@ bool move_aside(int data_folder, const std::string& name) {
 enum class Claim { kMine, kForeign, kDead };
 
 Claim judge(int data_folder, const std::string& name, const Owner& self) {
-    const FileDescriptor folder(
-        openat(data_folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const FileDescriptor folder(openat(data_folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder.is_open()) return Claim::kForeign;
     const Owner owner = owner_of(folder.get());
     if (self.is_complete() && owner == self) return Claim::kMine;

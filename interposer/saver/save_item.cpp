@@ -39,9 +39,7 @@ SaveItem borrowed_item(SaveItem::Kind kind, const TensorCall& call, uint32_t tas
     return item;
 }
 
-uint64_t copy_size(const TensorCall& call) {
-    return sizeof(SaveItem) + text_bytes(call) + kDataAlignment + call.bytes;
-}
+uint64_t copy_size(const TensorCall& call) { return sizeof(SaveItem) + text_bytes(call) + kDataAlignment + call.bytes; }
 
 CopiedItem copy_item(const SaveItem& item) {
     void* memory = std::malloc(copy_size(item.call));

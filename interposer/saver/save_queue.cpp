@@ -49,14 +49,12 @@ bool SaveQueue::wait_in_line(std::unique_lock<std::mutex>* lock, uint64_t charge
     (line_end_ == nullptr ? line_ : line_end_->next) = &self;
     line_end_ = &self;
     StallWatch watch(*this);
-    const auto is_served = [&] {
-        return is_closed_ || (line_ == &self && reserved_ <= capacity_ - charge);
-    };
+    const auto is_served = [&] { return is_closed_ || (line_ == &self && reserved_ <= capacity_ - charge); };
     bool served = is_served();
     while (!served && !watch.is_stalled()) served = room_.wait_for(*lock, look_interval(), is_served);
 
     Waiter* before = nullptr;
-    for (Waiter* waiter = line_; waiter != &self; waiter = waiter->next) before = waiter;
+    for (Waiter* waiter = line_; waiter != nullptr && waiter != &self; waiter = waiter->next) before = waiter;
     (before == nullptr ? line_ : before->next) = self.next;
     if (line_end_ == &self) line_end_ = before;
     if (line_ != nullptr) room_.notify_all();

@@ -23,8 +23,8 @@ class SaveQueue {
         : capacity_(capacity), stall_limit_(stall_limit) {}
 
     enum class Admission {
-        kAdmitted,   // room for `charge` bytes is reserved: push, or give_back
-        kDirect,     // never fits, or the queue is closed: push without a charge and lend a hand
+        kAdmitted,  // room for `charge` bytes is reserved: push, or give_back
+        kDirect,    // never fits, or the queue is closed: push without a charge and lend a hand
         kStalled,
     };
     Admission admit(uint64_t charge);

@@ -99,7 +99,8 @@ bool Saver::start_writers() {
         writers_.store(state, std::memory_order_release);
         if (started == 0) {
             char text[96];
-            log_once(g_said_no_writers, LogLevel::kWarning, "no writer thread can be started: %s; the model writes by itself",
+            log_once(g_said_no_writers, LogLevel::kWarning,
+                     "no writer thread can be started: %s; the model writes by itself",
                      strerror_r(error, text, sizeof text));
         }
     }

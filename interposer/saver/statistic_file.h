@@ -15,8 +15,8 @@
 namespace atbprobe {
 
 struct StatisticRow {
-    std::string text;       // with its line break; empty if there is no row to write
-    bool is_lost = false;   // the tensor's loss is already counted
+    std::string text;      // with its line break; empty if there is no row to write
+    bool is_lost = false;  // the tensor's loss is already counted
 };
 
 // Rows that are appended with one system call.

@@ -125,8 +125,8 @@ Statistics float_statistics(const std::byte* data, uint64_t count) {
     if constexpr (std::is_same_v<Value, double>) {
         constexpr double kSafeSquares = 0x1p-900;  // below, single squares may have been lost to underflow
         const double largest = std::max(std::fabs(result.max), std::fabs(result.min));
-        const bool out_of_range = !std::isfinite(sum.total()) || !(squares.total() >= kSafeSquares) ||
-                                  !std::isfinite(squares.total());
+        const bool out_of_range =
+            !std::isfinite(sum.total()) || !(squares.total() >= kSafeSquares) || !std::isfinite(squares.total());
         if (out_of_range && std::isfinite(largest) && largest > 0) rescue_sums(data, count, largest, &result);
     }
     return result;
@@ -139,20 +139,21 @@ class BlockSquares {
   public:
     void add(Value value) {
         if constexpr (sizeof(Value) <= 4) {
+            // An int8 is a number here, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
             const int64_t wide = static_cast<int64_t>(value);
             const uint64_t square = static_cast<uint64_t>(wide) * static_cast<uint64_t>(wide);
             if constexpr (sizeof(Value) <= 2) {
                 low_ += square;
             } else {
                 low_ += square & 0xffffffffU;
-                high_ += square >> 32;
+                high_ += square >> 32U;
             }
         } else {
             const uint64_t bits = static_cast<uint64_t>(value);
             const uint64_t magnitude = std::is_signed_v<Value> && value < Value{0} ? uint64_t{0} - bits : bits;
             const Uint128 square = static_cast<Uint128>(magnitude) * magnitude;
             low_ += static_cast<uint64_t>(square) & 0xffffffffU;
-            high_ += square >> 32;
+            high_ += square >> 32U;
         }
     }
 

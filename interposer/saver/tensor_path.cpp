@@ -5,9 +5,7 @@
 namespace atbprobe {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) {
-    return text.substr(0, start.size()) == start;
-}
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 constexpr std::string_view kInputFile = "intensor";
 constexpr std::string_view kOutputFile = "outtensor";

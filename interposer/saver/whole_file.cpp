@@ -15,7 +15,7 @@ namespace atbprobe {
 namespace {
 
 // Small enough for progress to show on a slow disk within the time that callers are ready to wait.
-constexpr size_t kMaxWrite = size_t{8} << 20;
+constexpr size_t kMaxWrite = size_t{8} << 20U;
 
 constexpr mode_t kFileMode = 0640;
 
@@ -62,7 +62,7 @@ int write_fully(int file, iovec* pieces, int count, Progress* progress) {
         if (written == 0) return EIO;
         progress->fetch_add(1, std::memory_order_relaxed);
         auto rest = static_cast<size_t>(written);
-        while (rest > 0) {
+        while (rest > 0 && count > 0) {
             const size_t part = std::min(rest, pieces->iov_len);
             pieces->iov_base = static_cast<char*>(pieces->iov_base) + part;
             pieces->iov_len -= part;

@@ -64,8 +64,7 @@ OperationPtr make_layer(const ModelOptions& options, const std::string& name, in
     const OperationPtr add = make_add(options.style);
 
     GraphBuilder graph(
-        name, joined({"x", "norm_1", "w_q", "w_k", "w_v", "w_out", "norm_2", "w_gate_up", "w_down"}, cache),
-        {"y"});
+        name, joined({"x", "norm_1", "w_q", "w_k", "w_v", "w_out", "norm_2", "w_gate_up", "w_down"}, cache), {"y"});
     if (casts) {
         graph.add(make_cast(options.style, DataType::kBfloat16), {"x"}, {x});
     }
@@ -93,8 +92,7 @@ OperationPtr make_final_norm(const ModelOptions& options) {
 
 OperationPtr make_lm_head(const ModelOptions& options) {
     const bool same = options.logits == options.dtype;
-    return single_node_graph("LmHead",
-                             same ? make_linear(options.style) : make_linear(options.style, options.logits));
+    return single_node_graph("LmHead", same ? make_linear(options.style) : make_linear(options.style, options.logits));
 }
 
 }  // namespace atbprobe::standin

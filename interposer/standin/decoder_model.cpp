@@ -9,7 +9,7 @@ namespace atbprobe::standin {
 
 namespace {
 
-constexpr uint64_t kPromptStream = uint64_t{1} << 32;
+constexpr uint64_t kPromptStream = uint64_t{1} << 32U;
 
 // Greedy: the largest logit of the last row; a NaN is never the largest.
 int64_t best_token(const Tensor& logits) {
@@ -24,14 +24,12 @@ int64_t best_token(const Tensor& logits) {
     return static_cast<int64_t>(best);
 }
 
-std::string topology_node(const std::string& name, const std::vector<std::string>& inputs,
-                          const std::string& output) {
+std::string topology_node(const std::string& name, const std::vector<std::string>& inputs, const std::string& output) {
     std::string quoted;
     for (const std::string& input : inputs) {
         quoted += (quoted.empty() ? "\"" : ",\"") + input + "\"";
     }
-    return R"({"opName":")" + name + R"(","inTensors":[)" + quoted + R"(],"outTensors":[")" + output +
-           R"("]})";
+    return R"({"opName":")" + name + R"(","inTensors":[)" + quoted + R"(],"outTensors":[")" + output + R"("]})";
 }
 
 // The names of layer_inputs.
@@ -57,41 +55,36 @@ DecoderModel::DecoderModel(const ModelOptions& options, Context& context, Execut
       context_(context),
       executor_(std::move(executor)),
       weights_(options),
-      context_length_({DataType::kInt32, {1}}) {
+      context_length_({DataType::kInt32, {1}}),
+      prefill_(options, "StandinDecoderModel_prefill", "Prefill_layer", options.prompt_tokens),
+      decode_(options, "StandinDecoderModel_decode", "Decoder_layer", 1) {
     const int64_t capacity = options.prompt_tokens + options.request_length;
     for (const LayerWeights& layer : weights_.layers) {
         const TensorShape shape{layer.key.view().shape.dtype, {capacity, options.hidden}};
         key_caches_.emplace_back(shape);
         value_caches_.emplace_back(shape);
     }
-    prefill_ = make_phase("StandinDecoderModel_prefill", "Prefill_layer", options.prompt_tokens);
-    decode_ = make_phase("StandinDecoderModel_decode", "Decoder_layer", 1);
 }
 
-std::unique_ptr<DecoderModel::Phase> DecoderModel::make_phase(const std::string& model_name,
-                                                              const std::string& layer_name, int64_t tokens) {
-    const TensorShape hidden{options_.dtype, {tokens, options_.hidden}};
-    auto phase =
-        std::unique_ptr<Phase>(new Phase{model_name,
-                                         LayerOperation(make_word_embedding(options_)),
-                                         {},
-                                         LayerOperation(make_final_norm(options_)),
-                                         LayerOperation(make_lm_head(options_)),
-                                         DeviceTensor({options_.token_ids, {tokens}}),
-                                         {DeviceTensor(hidden), DeviceTensor(hidden)},
-                                         DeviceTensor({options_.logits, {tokens, options_.vocabulary}})});
-    for (int64_t i = 0; i < options_.layers; ++i) {
-        phase->layers.push_back(
-            std::make_unique<LayerOperation>(make_layer(options_, layer_name, i, !options_.always_prefill)));
+DecoderModel::Phase::Phase(const ModelOptions& options, std::string name, const std::string& layer_name, int64_t tokens)
+    : model_name(std::move(name)),
+      embedding(make_word_embedding(options)),
+      final_norm(make_final_norm(options)),
+      lm_head(make_lm_head(options)),
+      token_ids({options.token_ids, {tokens}}),
+      hidden{DeviceTensor({options.dtype, {tokens, options.hidden}}),
+             DeviceTensor({options.dtype, {tokens, options.hidden}})},
+      logits({options.logits, {tokens, options.vocabulary}}) {
+    for (int64_t i = 0; i < options.layers; ++i) {
+        layers.push_back(std::make_unique<LayerOperation>(make_layer(options, layer_name, i, !options.always_prefill)));
     }
-    return phase;
 }
 
 int64_t DecoderModel::step() {
     const bool is_prefill = options_.always_prefill || step_in_request_ == 0;
     const std::vector<int64_t> tokens = is_prefill ? prompt() : std::vector<int64_t>{last_token_};
     position_ = is_prefill ? options_.prompt_tokens : position_ + 1;
-    last_token_ = run(is_prefill ? *prefill_ : *decode_, tokens);
+    last_token_ = run(is_prefill ? prefill_ : decode_, tokens);
     if (!options_.always_prefill && ++step_in_request_ == options_.request_length) {
         step_in_request_ = 0;
         ++request_;
@@ -131,8 +124,7 @@ int64_t DecoderModel::run(Phase& phase, const std::vector<int64_t>& tokens) {
     size_t current = 0;
     run(phase.embedding, {weights_.embedding.view(), phase.token_ids.view()}, {phase.hidden[current].view()});
     for (size_t i = 0; i < phase.layers.size(); ++i) {
-        run(*phase.layers[i], layer_inputs(i, phase.hidden[current].view()),
-            {phase.hidden[1 - current].view()});
+        run(*phase.layers[i], layer_inputs(i, phase.hidden[current].view()), {phase.hidden[1 - current].view()});
         current = 1 - current;
     }
     run(phase.final_norm, {phase.hidden[current].view(), weights_.final_norm.view()},
@@ -163,8 +155,7 @@ void DecoderModel::report_topology(Phase& phase) const {
     }
     std::string nodes = topology_node("WordEmbedding", {"embedding", "token_ids"}, "hidden_0");
     for (size_t i = 0; i < phase.layers.size(); ++i) {
-        nodes += "," + topology_node(phase.layers[i]->operation().name,
-                                     layer_input_names(i, !options_.always_prefill),
+        nodes += "," + topology_node(phase.layers[i]->operation().name, layer_input_names(i, !options_.always_prefill),
                                      "hidden_" + std::to_string(i + 1));
     }
     nodes += "," + topology_node(phase.final_norm.operation().name,

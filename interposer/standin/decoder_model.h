@@ -27,6 +27,8 @@ class DecoderModel {
   private:
     // The layer-level operations of one phase and the tensors between them.
     struct Phase {
+        Phase(const ModelOptions& options, std::string name, const std::string& layer_name, int64_t tokens);
+
         std::string model_name;
         LayerOperation embedding;
         std::vector<std::unique_ptr<LayerOperation>> layers;
@@ -38,8 +40,6 @@ class DecoderModel {
         bool reported = false;
     };
 
-    std::unique_ptr<Phase> make_phase(const std::string& model_name, const std::string& layer_name,
-                                      int64_t tokens);
     int64_t run(Phase& phase, const std::vector<int64_t>& tokens);
     void run(LayerOperation& operation, const TensorList& inputs, const TensorList& outputs);
     void report_topology(Phase& phase) const;
@@ -53,8 +53,8 @@ class DecoderModel {
     std::vector<DeviceTensor> key_caches_;
     std::vector<DeviceTensor> value_caches_;
     DeviceTensor context_length_;
-    std::unique_ptr<Phase> prefill_;
-    std::unique_ptr<Phase> decode_;
+    Phase prefill_;
+    Phase decode_;
     uint64_t request_ = 0;
     int64_t step_in_request_ = 0;
     int64_t position_ = 0;  // tokens of the request so far

@@ -8,9 +8,7 @@ namespace {
 
 using atb::Probe;
 
-bool pass_wanted(Pass pass) {
-    return pass == Pass::kBefore ? Probe::IsSaveTensorBefore() : Probe::IsSaveTensorAfter();
-}
+bool pass_wanted(Pass pass) { return pass == Pass::kBefore ? Probe::IsSaveTensorBefore() : Probe::IsSaveTensorAfter(); }
 
 void save_tensor(Context& context, const Tensor& tensor, const std::string& path) {
     const std::byte* host_data = context.copy_to_host(tensor);
@@ -25,20 +23,18 @@ void save_tensors(Context& context, const DumpSite& site, Pass pass) {
     }
     context.synchronise_stream();
     for (size_t i = 0; i < site.inputs->size(); ++i) {
-        save_tensor(context, (*site.inputs)[i],
-                    site.dir + "/" + tensor_file(pass, true, i, site.input_names));
+        save_tensor(context, (*site.inputs)[i], site.dir + "/" + tensor_file(pass, true, i, site.input_names));
     }
     for (size_t i = 0; i < site.outputs->size(); ++i) {
-        save_tensor(context, (*site.outputs)[i],
-                    site.dir + "/" + tensor_file(pass, false, i, site.output_names));
+        save_tensor(context, (*site.outputs)[i], site.dir + "/" + tensor_file(pass, false, i, site.output_names));
     }
 }
 
 }  // namespace
 
 void dump_operation(Context& context, const DumpSite& site, Pass pass) {
-    if (Probe::IsExecuteCountInRange(site.round) && site.wanted &&
-        Probe::IsSaveTensorInSpecificDir(site.dir) && pass_wanted(pass)) {
+    if (Probe::IsExecuteCountInRange(site.round) && site.wanted && Probe::IsSaveTensorInSpecificDir(site.dir) &&
+        pass_wanted(pass)) {
         save_tensors(context, site, pass);
     }
 }
@@ -51,9 +47,8 @@ void dump_kernel(Context& context, const DumpSite& site, Pass pass) {
 }
 
 void dump_param(const DumpSite& site, const Operation& operation) {
-    if (Probe::IsExecuteCountInRange(site.round) && site.wanted &&
-        Probe::IsSaveTensorInSpecificDir(site.dir) && Probe::IsSaveParam() &&
-        operation.kind == OperationKind::kBuiltin) {
+    if (Probe::IsExecuteCountInRange(site.round) && site.wanted && Probe::IsSaveTensorInSpecificDir(site.dir) &&
+        Probe::IsSaveParam() && operation.kind == OperationKind::kBuiltin) {
         Probe::SaveParam(operation.param_json, site.dir + "/op_param.json");
     }
 }

@@ -38,16 +38,14 @@ void Expectation::put_tensor(uint64_t round, const Tensor& tensor, const std::st
     write(path, tensor.data, tensor.shape.bytes());
     const std::string line = "{\"round\":" + std::to_string(round) + ",\"path\":" + json_string(path) +
                              ",\"dtype\":" + std::to_string(static_cast<int>(tensor.shape.dtype)) +
-                             ",\"format\":" + std::to_string(kFormatNd) + ",\"dims\":\"" +
-                             tensor.shape.dims_text() + "\"}\n";
+                             ",\"format\":" + std::to_string(kFormatNd) + ",\"dims\":\"" + tensor.shape.dims_text() +
+                             "\"}\n";
     const std::lock_guard<std::mutex> lock(mutex_);
     std::fputs(line.c_str(), index_);
     std::fflush(index_);
 }
 
-void Expectation::put_param(const std::string& json, const std::string& path) {
-    write(path, json.data(), json.size());
-}
+void Expectation::put_param(const std::string& json, const std::string& path) { write(path, json.data(), json.size()); }
 
 void Expectation::write(const std::string& path, const void* data, size_t bytes) {
     std::FILE* file = open_for_writing(std::filesystem::path(root_) / (path + ".raw"));

@@ -12,8 +12,7 @@ namespace atbprobe::standin {
 struct Fault {
     enum class Kind { kNan, kInfinity, kScale };
 
-    std::string
-        target;  // id path ("2_1"), name, or path ("2_Prefill_layer/1_Attention") of operations or kernels
+    std::string target;  // id path ("2_1"), name, or path ("2_Prefill_layer/1_Attention") of operations or kernels
     Kind kind = Kind::kNan;
     float scale = 1.0F;
     uint64_t first_round = 0;

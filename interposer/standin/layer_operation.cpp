@@ -31,8 +31,7 @@ void LayerOperation::setup_first_time() {
     runner_ = std::make_unique<Runner>(*operation_, ids, "");
     runner_->ask_descendants();
     if (Probe::ReportOperationGraphEnable()) {
-        Probe::ReportOperationGraph(operation_->graph_type() + "_" + id_path(ids),
-                                    graph_json(*operation_, ids));
+        Probe::ReportOperationGraph(operation_->graph_type() + "_" + id_path(ids), graph_json(*operation_, ids));
     }
 }
 

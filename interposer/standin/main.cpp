@@ -1,8 +1,8 @@
 // standin_model: the stand-in host as a program. See --help.
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -39,13 +39,17 @@ bool write_report(const std::string& file, const std::string& json) {
     if (file.empty()) {
         return true;
     }
-    std::FILE* out = file == "-" ? stdout : std::fopen(file.c_str(), "w");
+    if (file == "-") {
+        std::printf("%s\n", json.c_str());
+        return std::fflush(stdout) == 0;
+    }
+    std::FILE* out = std::fopen(file.c_str(), "w");
     if (out == nullptr) {
         std::fprintf(stderr, "standin_model: cannot write %s\n", file.c_str());
         return false;
     }
     std::fprintf(out, "%s\n", json.c_str());
-    return (out == stdout ? std::fflush(out) : std::fclose(out)) == 0;
+    return std::fclose(out) == 0;
 }
 
 }  // namespace

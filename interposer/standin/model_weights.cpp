@@ -10,14 +10,14 @@ namespace {
 // splitmix64's finaliser: every input bit reaches every output bit.
 uint64_t mix(uint64_t x) {
     x += 0x9E3779B97F4A7C15U;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-    return x ^ (x >> 31);
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+    return x ^ (x >> 31U);
 }
 
 // Uniform in [-1, 1).
 float random_float(uint64_t seed, uint64_t stream, uint64_t index) {
-    return static_cast<float>(random_bits(seed, stream, index) >> 40) * 0x1p-23F - 1.0F;
+    return static_cast<float>(random_bits(seed, stream, index) >> 40U) * 0x1p-23F - 1.0F;
 }
 
 class WeightSource {
@@ -46,12 +46,9 @@ class WeightSource {
 
 }  // namespace
 
-uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t index) {
-    return mix(mix(mix(seed) + stream) + index);
-}
+uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t index) { return mix(mix(mix(seed) + stream) + index); }
 
-DeviceTensor::DeviceTensor(TensorShape shape)
-    : memory_(shape.bytes()), view_{std::move(shape), memory_.data()} {}
+DeviceTensor::DeviceTensor(TensorShape shape) : memory_(shape.bytes()), view_{std::move(shape), memory_.data()} {}
 
 ModelWeights::ModelWeights(const ModelOptions& options) {
     WeightSource source(options.seed);

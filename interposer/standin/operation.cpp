@@ -99,10 +99,9 @@ std::string node_json(const Operation& operation, const std::vector<int64_t>& id
         for (size_t i = 0; i < operation.nodes.size(); ++i) {
             std::vector<int64_t> child_ids = ids;
             child_ids.push_back(static_cast<int64_t>(i));
-            json += (i == 0 ? "" : ",") +
-                    node_json(*operation.nodes[i].operation, child_ids, &operation.nodes[i]);
+            json += (i == 0 ? "" : ",") + node_json(*operation.nodes[i].operation, child_ids, &operation.nodes[i]);
         }
-        json += "]";
+        json += ']';
     }
     json += ",\"opName\":\"" + operation.graph_type() + "_" + id_path(ids) + "\"";
     json += ",\"opType\":\"" + operation.graph_type() + "\"";

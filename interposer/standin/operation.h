@@ -30,13 +30,12 @@ struct Operation {
     std::string name;  // its type in questions, its name in paths
     size_t input_count = 0;
     size_t output_count = 1;
-    std::vector<std::string>
-        input_names;  // of parameters, as files are named after them; empty: plain file names
+    std::vector<std::string> input_names;  // of parameters, as files are named after them; empty: plain file names
     std::vector<std::string> output_names;
     std::string param_json;  // built-in operations: what SaveParam gets
 
-    std::function<ShapeList(const ShapeList& inputs)> infer_shapes;              // built-in, plug-in
-    std::function<void(const TensorList& inputs, TensorList& outputs)> compute;  // built-in, plug-in
+    std::function<ShapeList(const ShapeList& inputs)> infer_shapes;                             // built-in, plug-in
+    std::function<void(const TensorList& inputs, TensorList& outputs)> compute;                 // built-in, plug-in
     std::function<std::string(const ShapeList& inputs, const ShapeList& outputs)> kernel_name;  // built-in
 
     size_t internal_count = 0;  // graphs
@@ -54,8 +53,7 @@ ShapeList infer_all_shapes(const Operation& operation, const ShapeList& inputs);
 // appearance.
 class GraphBuilder {
   public:
-    GraphBuilder(std::string name, const std::vector<std::string>& inputs,
-                 const std::vector<std::string>& outputs);
+    GraphBuilder(std::string name, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
     GraphBuilder& add(OperationPtr operation, const std::vector<std::string>& inputs,
                       const std::vector<std::string>& outputs);
     OperationPtr build();

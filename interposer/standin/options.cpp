@@ -41,7 +41,7 @@ bool parse_number(const char* text, int64_t least, int64_t most, int64_t& number
     return true;
 }
 
-std::function<bool(const char*)> number(int64_t& target, int64_t least, int64_t most = 1 << 20) {
+std::function<bool(const char*)> number(int64_t& target, int64_t least, int64_t most = 1'000'000) {
     return [&target, least, most](const char* text) { return parse_number(text, least, most, target); };
 }
 
@@ -59,8 +59,7 @@ std::function<bool(const char*)> text(std::string& target) {
     };
 }
 
-std::function<bool(const char*)> data_type(DataType& target,
-                                           std::vector<std::pair<const char*, DataType>> choices) {
+std::function<bool(const char*)> data_type(DataType& target, std::vector<std::pair<const char*, DataType>> choices) {
     return [&target, choices = std::move(choices)](const char* name) {
         for (const auto& [choice, dtype] : choices) {
             if (std::string(choice) == name) {
@@ -77,8 +76,7 @@ bool parse_devices(const std::string& list, std::vector<int32_t>& devices) {
     for (size_t begin = 0; begin <= list.size();) {
         const size_t end = std::min(list.find(',', begin), list.size());
         int64_t device = 0;
-        if (!parse_number(list.substr(begin, end - begin).c_str(), 0, std::numeric_limits<int32_t>::max(),
-                          device)) {
+        if (!parse_number(list.substr(begin, end - begin).c_str(), 0, std::numeric_limits<int32_t>::max(), device)) {
             return false;
         }
         devices.push_back(static_cast<int32_t>(device));
@@ -105,8 +103,7 @@ std::vector<Option> option_table(Options& options) {
          "                             `quit` from stdin and answers `done TOTAL` to each step, the report, "
          "or ends",
          set(options.control)},
-        {"interval-ms", "N", "pause between steps, as the pace of a real device (0)",
-         number(options.interval_ms, 0)},
+        {"interval-ms", "N", "pause between steps, as the pace of a real device (0)", number(options.interval_ms, 0)},
         {"threads", "N", "independent contexts, each a model of its own on its own thread (1)",
          number(options.threads, 1, 256)},
         {"device", "N[,N...]", "device of the process; of a list, context i gets the i-th (0)",
@@ -147,12 +144,9 @@ std::vector<Option> option_table(Options& options) {
          set(model.style.plugins)},
         {"attention-name", "NAME", "name of the self-attention plug-in; may hold anything",
          text(model.style.attention_name)},
-        {"setups-per-execute", "N", "Setup calls before each Execute (1)",
-         number(model.setups_per_execute, 1)},
-        {"executes-per-setup", "N", "Execute calls after the Setups (1)",
-         number(model.executes_per_setup, 1)},
-        {"execute-on-other-thread", nullptr, "Execute on a thread of its own",
-         set(model.execute_on_other_thread)},
+        {"setups-per-execute", "N", "Setup calls before each Execute (1)", number(model.setups_per_execute, 1)},
+        {"executes-per-setup", "N", "Execute calls after the Setups (1)", number(model.executes_per_setup, 1)},
+        {"execute-on-other-thread", nullptr, "Execute on a thread of its own", set(model.execute_on_other_thread)},
         {"fault", "OP[:KIND][@ROUND]",
          "put a fault into an output, from that round on; OP is an id path, a\n"
          "                             name or a path, KIND is nan, inf or scale=FACTOR (nan)",
@@ -164,8 +158,7 @@ std::vector<Option> option_table(Options& options) {
          "write what was really computed to DIR: for each file a probe may save,\n"
          "                             its bare data with .raw behind the name, and tensors.jsonl",
          text(options.expect_dir)},
-        {"report", "FILE", "at the end, write one line of JSON with counts; - is stdout",
-         text(options.report_file)},
+        {"report", "FILE", "at the end, write one line of JSON with counts; - is stdout", text(options.report_file)},
         {"quiet", nullptr, "no line per step", set(options.quiet)},
     };
 }
@@ -183,8 +176,7 @@ void print_help(const std::vector<Option>& table) {
         } else if (name == "fault") {
             std::fputs("\nfor experiments and tests:\n", stdout);
         }
-        const std::string left =
-            "--" + name + (option.argument == nullptr ? "" : std::string(" ") + option.argument);
+        const std::string left = "--" + name + (option.argument == nullptr ? "" : std::string(" ") + option.argument);
         std::printf("  %-26s %s\n", left.c_str(), option.help);
     }
     std::puts("  --help                     this text");
@@ -207,9 +199,9 @@ bool consistent(const ModelOptions& model) {
 ParseOutcome parse_options(int argc, char** argv, Options& options) {
     const std::vector<Option> table = option_table(options);
     std::vector<option> long_options;
+    long_options.reserve(table.size() + 2);
     for (const Option& entry : table) {
-        long_options.push_back(
-            {entry.name, entry.argument == nullptr ? no_argument : required_argument, nullptr, 0});
+        long_options.push_back({entry.name, entry.argument == nullptr ? no_argument : required_argument, nullptr, 0});
     }
     long_options.push_back({"help", no_argument, nullptr, 0});
     long_options.push_back({nullptr, 0, nullptr, 0});

@@ -27,11 +27,11 @@ bool Probe::ReportOperationStatisticEnable() { return false; }
 void Probe::ReportOperationSetupStatistic(const uint64_t, const std::string&, const std::string&) {}
 void Probe::ReportOperationExecuteStatistic(const uint64_t, const std::string&, const std::string&) {}
 bool Probe::ReportOperationIOTensorEnable() { return false; }
-void Probe::ReportOperationIOTensor(const size_t, const std::string&, const std::string&,
-                                    const std::vector<Tensor>&, const std::vector<Tensor>&) {}
+void Probe::ReportOperationIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,
+                                    const std::vector<Tensor>&) {}
 bool Probe::ReportKernelIOTensorEnable() { return false; }
-void Probe::ReportKernelIOTensor(const size_t, const std::string&, const std::string&,
-                                 const std::vector<Tensor>&, const std::vector<Tensor>&) {}
+void Probe::ReportKernelIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,
+                                 const std::vector<Tensor>&) {}
 bool Probe::IsOverflowCheck() { return false; }
 bool Probe::IsOverflowStop() { return false; }
 void Probe::ReportOverflowKernel(const std::string&) {}

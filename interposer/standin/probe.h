@@ -22,8 +22,7 @@ class Probe {
     };
 
     STANDIN_INTERPOSABLE static void UpdateConfig();
-    STANDIN_INTERPOSABLE static bool IsTensorNeedSave(const std::vector<int64_t>& ids,
-                                                      const std::string& op_type);
+    STANDIN_INTERPOSABLE static bool IsTensorNeedSave(const std::vector<int64_t>& ids, const std::string& op_type);
     STANDIN_INTERPOSABLE static bool IsExecuteCountInRange(const uint64_t round);
     STANDIN_INTERPOSABLE static bool IsSaveTensorInSpecificDir(const std::string& dir);
     STANDIN_INTERPOSABLE static bool IsSaveTensorBefore();
@@ -34,21 +33,18 @@ class Probe {
     STANDIN_INTERPOSABLE static bool IsSaveIntensor();
     STANDIN_INTERPOSABLE static bool IsSaveOuttensor();
     STANDIN_INTERPOSABLE static void SaveTensor(const std::string& format, const std::string& dtype,
-                                                const std::string& dims, const void* host_data,
-                                                uint64_t bytes, const std::string& path);
+                                                const std::string& dims, const void* host_data, uint64_t bytes,
+                                                const std::string& path);
     STANDIN_INTERPOSABLE static bool IsSaveTiling();
     STANDIN_INTERPOSABLE static void SaveTiling(const uint8_t* data, uint64_t bytes, const std::string& path);
     STANDIN_INTERPOSABLE static bool IsSaveParam();
     STANDIN_INTERPOSABLE static void SaveParam(const std::string& json, const std::string& path);
     STANDIN_INTERPOSABLE static bool ReportOperationGraphEnable();
-    STANDIN_INTERPOSABLE static void ReportOperationGraph(const std::string& op_name,
-                                                          const std::string& graph_json);
+    STANDIN_INTERPOSABLE static void ReportOperationGraph(const std::string& op_name, const std::string& graph_json);
     STANDIN_INTERPOSABLE static bool ReportOperationStatisticEnable();
-    STANDIN_INTERPOSABLE static void ReportOperationSetupStatistic(const uint64_t count,
-                                                                   const std::string& op_name,
+    STANDIN_INTERPOSABLE static void ReportOperationSetupStatistic(const uint64_t count, const std::string& op_name,
                                                                    const std::string& statistic);
-    STANDIN_INTERPOSABLE static void ReportOperationExecuteStatistic(const uint64_t count,
-                                                                     const std::string& op_name,
+    STANDIN_INTERPOSABLE static void ReportOperationExecuteStatistic(const uint64_t count, const std::string& op_name,
                                                                      const std::string& statistic);
     STANDIN_INTERPOSABLE static bool ReportOperationIOTensorEnable();
     STANDIN_INTERPOSABLE static void ReportOperationIOTensor(const size_t count, const std::string& op_name,
@@ -72,8 +68,7 @@ namespace atb_speed {
 class SpeedProbe {
   public:
     STANDIN_INTERPOSABLE static bool IsReportModelTopoInfo(const std::string& model);
-    STANDIN_INTERPOSABLE static void ReportModelTopoInfo(const std::string& model,
-                                                         const std::string& graph_json);
+    STANDIN_INTERPOSABLE static void ReportModelTopoInfo(const std::string& model, const std::string& graph_json);
 };
 
 }  // namespace atb_speed

@@ -41,7 +41,7 @@ std::string quoted(const std::string& text) {
             json += c;
         } else if (static_cast<unsigned char>(c) < 0x20) {
             constexpr char kHexDigits[] = "0123456789abcdef";
-            json += std::string("\\u00") + kHexDigits[c >> 4] + kHexDigits[c & 0xF];
+            json += std::string("\\u00") + kHexDigits[c / 16] + kHexDigits[c % 16];
         } else {
             json += c;
         }
@@ -49,9 +49,7 @@ std::string quoted(const std::string& text) {
     return json + "\"";
 }
 
-std::string field(const char* name, const std::string& json) {
-    return "\"" + std::string(name) + "\":" + json;
-}
+std::string field(const char* name, const std::string& json) { return "\"" + std::string(name) + "\":" + json; }
 
 std::string text_field(const char* name, const std::string& text) { return field(name, quoted(text)); }
 
@@ -92,11 +90,10 @@ void write_line(const char* function, const std::string& args, const char* resul
     static const int file = open_record();
     static uint64_t sequence = 0;
     const std::lock_guard<std::mutex> lock(mutex);
-    std::string line = "{" + field("seq", std::to_string(sequence++)) + "," +
-                       field("pid", std::to_string(getpid())) + "," +
-                       field("thr", std::to_string(thread_number())) + "," +
-                       field("tid", std::to_string(syscall(SYS_gettid))) + "," + text_field("fn", function) +
-                       "," + field("args", "{" + args + "}");
+    std::string line = "{" + field("seq", std::to_string(sequence++)) + "," + field("pid", std::to_string(getpid())) +
+                       "," + field("thr", std::to_string(thread_number())) + "," +
+                       field("tid", std::to_string(syscall(SYS_gettid))) + "," + text_field("fn", function) + "," +
+                       field("args", "{" + args + "}");
     if (*result != '\0') {
         line += "," + field("ret", result);
     }
@@ -122,8 +119,7 @@ bool unwanted(const char* function) {
 }
 
 std::string io_args(size_t count, const std::string& name, const std::string& param,
-                    const std::vector<atb::Probe::Tensor>& inputs,
-                    const std::vector<atb::Probe::Tensor>& outputs) {
+                    const std::vector<atb::Probe::Tensor>& inputs, const std::vector<atb::Probe::Tensor>& outputs) {
     return field("executeCount", std::to_string(count)) + "," + text_field("opName", name) + "," +
            text_field("opParam", param) + "," + field("inTensors", tensors_json(inputs)) + "," +
            field("outTensors", tensors_json(outputs));
@@ -169,8 +165,8 @@ void Probe::SaveTensor(const std::string& format, const std::string& dtype, cons
     note("SaveTensor", text_field("format", format) + "," + text_field("dtype", dtype) + "," +
                            text_field("dims", dims) + "," +
                            text_field("hostData", host_data == nullptr ? "null" : "set") + "," +
-                           field("dataSize", std::to_string(bytes)) + "," + text_field("filePath", path) +
-                           "," + text_field("fnv", host_data == nullptr ? "" : hash_of(host_data, bytes)));
+                           field("dataSize", std::to_string(bytes)) + "," + text_field("filePath", path) + "," +
+                           text_field("fnv", host_data == nullptr ? "" : hash_of(host_data, bytes)));
 }
 
 bool Probe::IsSaveTiling() { return unwanted("IsSaveTiling"); }
@@ -205,17 +201,15 @@ void Probe::ReportOperationExecuteStatistic(const uint64_t count, const std::str
 
 bool Probe::ReportOperationIOTensorEnable() { return unwanted("ReportOperationIOTensorEnable"); }
 
-void Probe::ReportOperationIOTensor(const size_t count, const std::string& op_name,
-                                    const std::string& op_param, const std::vector<Tensor>& in_tensors,
-                                    const std::vector<Tensor>& out_tensors) {
+void Probe::ReportOperationIOTensor(const size_t count, const std::string& op_name, const std::string& op_param,
+                                    const std::vector<Tensor>& in_tensors, const std::vector<Tensor>& out_tensors) {
     note("ReportOperationIOTensor", io_args(count, op_name, op_param, in_tensors, out_tensors));
 }
 
 bool Probe::ReportKernelIOTensorEnable() { return unwanted("ReportKernelIOTensorEnable"); }
 
 void Probe::ReportKernelIOTensor(const size_t count, const std::string& op_name, const std::string& op_param,
-                                 const std::vector<Tensor>& in_tensors,
-                                 const std::vector<Tensor>& out_tensors) {
+                                 const std::vector<Tensor>& in_tensors, const std::vector<Tensor>& out_tensors) {
     note("ReportKernelIOTensor", io_args(count, op_name, op_param, in_tensors, out_tensors));
 }
 

@@ -23,8 +23,8 @@ std::vector<int64_t> child_ids(const std::vector<int64_t>& parent, size_t index)
 std::vector<Probe::Tensor> described(const TensorList& tensors, const std::string& dir) {
     std::vector<Probe::Tensor> descriptions;
     for (const Tensor& tensor : tensors) {
-        descriptions.push_back({std::to_string(static_cast<int>(tensor.shape.dtype)),
-                                std::to_string(kFormatNd), tensor.shape.dims_text(), dir});
+        descriptions.push_back({std::to_string(static_cast<int>(tensor.shape.dtype)), std::to_string(kFormatNd),
+                                tensor.shape.dims_text(), dir});
     }
     return descriptions;
 }
@@ -36,8 +36,9 @@ void expect_tensors(Context& context, const DumpSite& site, Pass pass, const std
     const bool inputs = pass == Pass::kBefore;
     const TensorList& tensors = inputs ? *site.inputs : *site.outputs;
     for (size_t i = 0; i < tensors.size(); ++i) {
-        const std::string file = tensor_file(pass, inputs, i, inputs ? site.input_names : site.output_names);
-        context.expectation()->put_tensor(site.round, tensors[i], dir + "/" + file);
+        std::string path = dir + "/";
+        path += tensor_file(pass, inputs, i, inputs ? site.input_names : site.output_names);
+        context.expectation()->put_tensor(site.round, tensors[i], path);
     }
 }
 
@@ -95,8 +96,7 @@ void KernelRunner::execute(Context& context, uint64_t round, const TensorList& i
     if (Probe::IsOverflowCheck()) {
         for (const Tensor& output : outputs) {
             const std::vector<float> values = to_floats(output);
-            if (std::any_of(values.begin(), values.end(),
-                            [](float value) { return !(value - value == 0.0F); })) {
+            if (std::any_of(values.begin(), values.end(), [](float value) { return !(value - value == 0.0F); })) {
                 Probe::ReportOverflowKernel(name_);
             }
         }
@@ -115,11 +115,9 @@ void KernelRunner::report_io(uint64_t round, const TensorList& inputs, const Ten
 
 Runner::Runner(const Operation& operation, std::vector<int64_t> ids, const std::string& parent_path)
     : operation_(operation), ids_(std::move(ids)) {
-    path_ =
-        (parent_path.empty() ? "" : parent_path + "/") + std::to_string(ids_.back()) + "_" + operation.name;
+    path_ = (parent_path.empty() ? "" : parent_path + "/") + std::to_string(ids_.back()) + "_" + operation.name;
     for (size_t i = 0; i < operation.nodes.size(); ++i) {
-        children_.push_back(
-            std::make_unique<Runner>(*operation.nodes[i].operation, child_ids(ids_, i), path_));
+        children_.push_back(std::make_unique<Runner>(*operation.nodes[i].operation, child_ids(ids_, i), path_));
     }
     if (operation.kind == OperationKind::kBuiltin) {
         kernel_ = std::make_unique<KernelRunner>(operation, child_ids(ids_, 0));
@@ -178,8 +176,8 @@ void Runner::plan(WorkspacePlan& workspace, const ShapeList& inputs, const std::
             const size_t tensor = nodes[i].inputs[k];
             const bool ours = tensor >= first_internal || (tensor < operation_.input_count && dying[tensor]);
             const bool again =
-                std::find(nodes[i].inputs.begin(), nodes[i].inputs.begin() + static_cast<std::ptrdiff_t>(k),
-                          tensor) != nodes[i].inputs.begin() + static_cast<std::ptrdiff_t>(k);
+                std::find(nodes[i].inputs.begin(), nodes[i].inputs.begin() + static_cast<std::ptrdiff_t>(k), tensor) !=
+                nodes[i].inputs.begin() + static_cast<std::ptrdiff_t>(k);
             node_shapes.push_back(shapes_[tensor]);
             node_offsets.push_back(offsets_[tensor]);
             node_dying.push_back(ours && !again && !read_later(tensor, i));
@@ -243,8 +241,7 @@ void Runner::execute(Context& context, uint64_t round) {
     const auto outputs_end = outputs_begin + static_cast<std::ptrdiff_t>(operation_.output_count);
     const TensorList inputs(tensors_.begin(), outputs_begin);
     TensorList outputs(outputs_begin, outputs_end);
-    const DumpSite site{
-        round, wanted_, dir_, &inputs, &outputs, &operation_.input_names, &operation_.output_names};
+    const DumpSite site{round, wanted_, dir_, &inputs, &outputs, &operation_.input_names, &operation_.output_names};
 
     expect_tensors(context, site, Pass::kBefore, true_dir_);
     dump_operation(context, site, Pass::kBefore);

@@ -1,8 +1,8 @@
 #include "session.h"
 
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -43,9 +43,7 @@ ModelOptions of_context(ModelOptions model, size_t index) {
     return model;
 }
 
-int32_t device_of(const Options& options, size_t index) {
-    return options.devices[index % options.devices.size()];
-}
+int32_t device_of(const Options& options, size_t index) { return options.devices[index % options.devices.size()]; }
 
 }  // namespace
 
@@ -84,9 +82,8 @@ void ExecuteThread::loop(int32_t device) {
 Worker::Worker(const Options& options, size_t index, HostCounters& counters, Expectation* expectation)
     : options_(options),
       index_(index),
-      execute_thread_(options.model.execute_on_other_thread
-                          ? std::make_unique<ExecuteThread>(device_of(options, index))
-                          : nullptr),
+      execute_thread_(options.model.execute_on_other_thread ? std::make_unique<ExecuteThread>(device_of(options, index))
+                                                            : nullptr),
       context_(counters, expectation, options.fault ? &*options.fault : nullptr),
       model_(of_context(options.model, index), context_, [this](const std::function<void()>& work) {
           if (execute_thread_) {
@@ -151,17 +148,17 @@ void Session::run(const std::atomic<bool>& stop) {
 void Session::run_control(const std::atomic<bool>& stop) {
     std::printf("ready %d\n", static_cast<int>(getpid()));
     std::fflush(stdout);
+    const std::string step_command = "step ";
     char line[256];
     while (!stop && std::fgets(line, sizeof(line), stdin) != nullptr) {
         const std::string command(line);
-        unsigned long long steps = 0;
         if (command == "quit\n") {
             return;
         }
         if (command == "report\n") {
             std::puts(report_json().c_str());
-        } else if (std::sscanf(line, "step %llu", &steps) == 1) {
-            run_steps(steps, stop);
+        } else if (command.compare(0, step_command.size(), step_command) == 0) {
+            run_steps(std::strtoull(line + step_command.size(), nullptr, 10), stop);
             std::printf("done %llu\n", static_cast<unsigned long long>(steps_done_));
         } else {
             std::puts("error unknown command");
@@ -207,9 +204,8 @@ std::string Session::report_json() const {
     const auto field = [](const char* name, uint64_t value) {
         return ",\"" + std::string(name) + "\":" + std::to_string(value);
     };
-    return "{\"pid\":" + std::to_string(getpid()) +
-           field("threads", static_cast<uint64_t>(options_.threads)) + field("steps", steps_done_) +
-           field("last_token", static_cast<uint64_t>(main_worker_->last_token())) +
+    return "{\"pid\":" + std::to_string(getpid()) + field("threads", static_cast<uint64_t>(options_.threads)) +
+           field("steps", steps_done_) + field("last_token", static_cast<uint64_t>(main_worker_->last_token())) +
            field("setups", counters_.setups) + field("executes", counters_.executes) +
            field("device_to_host_copies", counters_.device_to_host_copies) +
            field("copied_bytes", counters_.copied_bytes) +

@@ -78,23 +78,24 @@ std::string TensorShape::dims_text() const {
     return text;
 }
 
-float half_to_float(uint16_t bits) {
-    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
-    const uint32_t exponent = (bits >> 10) & 0x1FU;
+float half_to_float(uint16_t half) {
+    const uint32_t bits = half;
+    const uint32_t sign = (bits & 0x8000U) << 16U;
+    const uint32_t exponent = (bits >> 10U) & 0x1FU;
     const uint32_t fraction = bits & 0x3FFU;
     if (exponent == 0x1F) {
-        return float_of(sign | 0x7F800000U | fraction << 13);
+        return float_of(sign | 0x7F800000U | fraction << 13U);
     }
     if (exponent == 0) {
         const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
         return sign != 0 ? -magnitude : magnitude;
     }
-    return float_of(sign | (exponent + 112) << 23 | fraction << 13);
+    return float_of(sign | (exponent + 112) << 23U | fraction << 13U);
 }
 
 uint16_t float_to_half(float value) {
     const uint32_t bits = bits_of(value);
-    const uint32_t sign = (bits >> 16) & 0x8000U;
+    const uint32_t sign = (bits >> 16U) & 0x8000U;
     const uint32_t magnitude = bits & 0x7FFFFFFFU;
     uint32_t result;
     if (magnitude > 0x7F800000U) {
@@ -105,20 +106,20 @@ uint16_t float_to_half(float value) {
         // Subnormal: adding one half makes the float unit round at the half type's last place, 2^-24.
         result = bits_of(float_of(magnitude) + 0.5F) - bits_of(0.5F);
     } else {
-        const uint32_t odd = (magnitude >> 13) & 1U;
-        result = (magnitude - (112U << 23) + 0xFFFU + odd) >> 13;
+        const uint32_t odd = (magnitude >> 13U) & 1U;
+        result = (magnitude - (112U << 23U) + 0xFFFU + odd) >> 13U;
     }
     return static_cast<uint16_t>(sign | result);
 }
 
-float bfloat16_to_float(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16); }
+float bfloat16_to_float(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16U); }
 
 uint16_t float_to_bfloat16(float value) {
     const uint32_t bits = bits_of(value);
     if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {
-        return static_cast<uint16_t>(bits >> 16 | 0x40U);
+        return static_cast<uint16_t>(bits >> 16U | 0x40U);
     }
-    return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+    return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
 }
 
 float float_at(const Tensor& tensor, size_t index) {
@@ -155,8 +156,7 @@ void set_float(Tensor& tensor, size_t index, float value) {
 }
 
 int64_t integer_at(const Tensor& tensor, size_t index) {
-    return tensor.shape.dtype == DataType::kInt64 ? load<int64_t>(tensor, index)
-                                                  : load<int32_t>(tensor, index);
+    return tensor.shape.dtype == DataType::kInt64 ? load<int64_t>(tensor, index) : load<int32_t>(tensor, index);
 }
 
 void set_integer(Tensor& tensor, size_t index, int64_t value) {

@@ -105,8 +105,8 @@ void swiglu(const TensorList& inputs, TensorList& outputs) {
 }
 
 // Softmax attention of one query row to the given key and value rows, head by head.
-void attend(const float* query, const std::vector<const float*>& keys,
-            const std::vector<const float*>& values, size_t hidden, size_t heads, float* result) {
+void attend(const float* query, const std::vector<const float*>& keys, const std::vector<const float*>& values,
+            size_t hidden, size_t heads, float* result) {
     const size_t width = hidden / heads;
     std::vector<float> weights(keys.size());
     for (size_t begin = 0; begin < hidden; begin += width) {
@@ -179,14 +179,13 @@ OperationPtr make_attention(const OperationStyle& style, std::vector<std::string
 }
 
 std::string linear_json(int out_data_type) {
-    return R"({"enAccum":false,"hasBias":false,"matmulType":0,"outDataType":)" +
-           std::to_string(out_data_type) + R"(,"quantMode":0,"transposeA":false,"transposeB":true})";
+    return R"({"enAccum":false,"hasBias":false,"matmulType":0,"outDataType":)" + std::to_string(out_data_type) +
+           R"(,"quantMode":0,"transposeA":false,"transposeB":true})";
 }
 
 std::string elewise_json(int elewise_type, int out_tensor_type) {
-    return R"({"elewiseType":)" + std::to_string(elewise_type) +
-           R"(,"mulsParam":{"varAttr":0.0},"outTensorType":)" + std::to_string(out_tensor_type) +
-           R"(,"quantParam":{"asymmetric":false,"inputOffset":0,"inputScale":1.0}})";
+    return R"({"elewiseType":)" + std::to_string(elewise_type) + R"(,"mulsParam":{"varAttr":0.0},"outTensorType":)" +
+           std::to_string(out_tensor_type) + R"(,"quantParam":{"asymmetric":false,"inputOffset":0,"inputScale":1.0}})";
 }
 
 constexpr int kElewiseCast = 1;
@@ -196,27 +195,25 @@ constexpr int kLikeInput = -1;
 }  // namespace
 
 OperationPtr make_gather(const OperationStyle& style) {
-    return make(style,
-                {"GatherOperation",
-                 "WordEmbedding",
-                 {"x", "indices"},
-                 {"output"},
-                 R"({"axis":0,"batchDims":0})",
-                 [](const ShapeList& in) { return ShapeList{{in[0].dtype, {in[1].dims[0], in[0].dims[1]}}}; },
-                 gather,
-                 [](const ShapeList& in, const ShapeList&) {
-                     return "Gather" + std::to_string(8 * element_bytes(in[0].dtype)) +
-                            kernel_suffix(in[1].dtype) + "Kernel";
-                 }});
+    return make(style, {"GatherOperation",
+                        "WordEmbedding",
+                        {"x", "indices"},
+                        {"output"},
+                        R"({"axis":0,"batchDims":0})",
+                        [](const ShapeList& in) { return ShapeList{{in[0].dtype, {in[1].dims[0], in[0].dims[1]}}}; },
+                        gather,
+                        [](const ShapeList& in, const ShapeList&) {
+                            return "Gather" + std::to_string(8 * element_bytes(in[0].dtype)) +
+                                   kernel_suffix(in[1].dtype) + "Kernel";
+                        }});
 }
 
 OperationPtr make_rms_norm(const OperationStyle& style) {
     const std::string epsilon = "9.999999747378752e-06";  // 1e-5 as a float
-    const std::string json =
-        R"({"layerType":1,"normParam":{"dynamicQuantType":0,"epsilon":)" + epsilon +
-        R"(,"layerNormEps":1e-05,"modelType":0,"precisionMode":0,"quantType":0,"rstd":false},)" +
-        R"("postNormParam":{"epsilon":)" + epsilon + R"(,"hasBias":false,"quantType":0},)" +
-        R"("preNormParam":{"epsilon":)" + epsilon + R"(,"hasBias":false,"quantType":0}})";
+    const std::string json = R"({"layerType":1,"normParam":{"dynamicQuantType":0,"epsilon":)" + epsilon +
+                             R"(,"layerNormEps":1e-05,"modelType":0,"precisionMode":0,"quantType":0,"rstd":false},)" +
+                             R"("postNormParam":{"epsilon":)" + epsilon + R"(,"hasBias":false,"quantType":0},)" +
+                             R"("preNormParam":{"epsilon":)" + epsilon + R"(,"hasBias":false,"quantType":0}})";
     return make(style, {"RmsNormOperation",
                         "RmsNorm",
                         {"x1", "x2"},
@@ -228,32 +225,30 @@ OperationPtr make_rms_norm(const OperationStyle& style) {
 }
 
 OperationPtr make_linear(const OperationStyle& style) {
-    return make(style,
-                {"LinearOperation",
-                 "Linear",
-                 {"input", "weight"},
-                 {"output"},
-                 linear_json(kLikeInput),
-                 [](const ShapeList& in) { return ShapeList{{in[0].dtype, {in[0].dims[0], in[1].dims[0]}}}; },
-                 linear,
-                 [](const ShapeList& in, const ShapeList&) {
-                     return std::string("PpMatMul") + kernel_suffix(in[0].dtype) + "Kernel";
-                 }});
+    return make(style, {"LinearOperation",
+                        "Linear",
+                        {"input", "weight"},
+                        {"output"},
+                        linear_json(kLikeInput),
+                        [](const ShapeList& in) { return ShapeList{{in[0].dtype, {in[0].dims[0], in[1].dims[0]}}}; },
+                        linear,
+                        [](const ShapeList& in, const ShapeList&) {
+                            return std::string("PpMatMul") + kernel_suffix(in[0].dtype) + "Kernel";
+                        }});
 }
 
 OperationPtr make_linear(const OperationStyle& style, DataType output) {
-    return make(
-        style, {"LinearOperation",
-                "Linear",
-                {"input", "weight"},
-                {"output"},
-                linear_json(static_cast<int>(output)),
-                [output](const ShapeList& in) { return ShapeList{{output, {in[0].dims[0], in[1].dims[0]}}}; },
-                linear,
-                [](const ShapeList& in, const ShapeList& out) {
-                    return std::string("PpMatMul") + kernel_suffix(in[0].dtype) + "Out" +
-                           kernel_suffix(out[0].dtype) + "Kernel";
-                }});
+    return make(style, {"LinearOperation",
+                        "Linear",
+                        {"input", "weight"},
+                        {"output"},
+                        linear_json(static_cast<int>(output)),
+                        [output](const ShapeList& in) { return ShapeList{{output, {in[0].dims[0], in[1].dims[0]}}}; },
+                        linear,
+                        [](const ShapeList& in, const ShapeList& out) {
+                            return std::string("PpMatMul") + kernel_suffix(in[0].dtype) + "Out" +
+                                   kernel_suffix(out[0].dtype) + "Kernel";
+                        }});
 }
 
 OperationPtr make_add(const OperationStyle& style) {
@@ -278,22 +273,21 @@ OperationPtr make_cast(const OperationStyle& style, DataType output) {
                         [output](const ShapeList& in) { return ShapeList{{output, in[0].dims}}; },
                         cast,
                         [](const ShapeList& in, const ShapeList& out) {
-                            return std::string("Cast") + kernel_suffix(in[0].dtype) +
-                                   kernel_suffix(out[0].dtype) + "Kernel";
+                            return std::string("Cast") + kernel_suffix(in[0].dtype) + kernel_suffix(out[0].dtype) +
+                                   "Kernel";
                         }});
 }
 
 OperationPtr make_swiglu(const OperationStyle& style) {
-    return make(
-        style,
-        {"ActivationOperation",
-         "SwiGlu",
-         {"x"},
-         {"y"},
-         R"({"activationType":6,"dim":-1,"scale":1.0})",
-         [](const ShapeList& in) { return ShapeList{{in[0].dtype, {in[0].dims[0], in[0].dims[1] / 2}}}; },
-         swiglu,
-         [](const ShapeList&, const ShapeList&) { return std::string("SwiGluForwardKernel"); }});
+    return make(style,
+                {"ActivationOperation",
+                 "SwiGlu",
+                 {"x"},
+                 {"y"},
+                 R"({"activationType":6,"dim":-1,"scale":1.0})",
+                 [](const ShapeList& in) { return ShapeList{{in[0].dtype, {in[0].dims[0], in[0].dims[1] / 2}}}; },
+                 swiglu,
+                 [](const ShapeList&, const ShapeList&) { return std::string("SwiGluForwardKernel"); }});
 }
 
 OperationPtr make_self_attention(const OperationStyle& style, int64_t heads) {
@@ -308,8 +302,7 @@ OperationPtr make_cached_attention(const OperationStyle& style, int64_t heads) {
                               const auto start = static_cast<size_t>(integer_at(in[5], 0) - in[0].rows());
                               append_rows(in[1], start, in[3]);
                               append_rows(in[2], start, in[4]);
-                              causal_attention(in[0], in[3], in[4], start, static_cast<size_t>(heads),
-                                               out[0]);
+                              causal_attention(in[0], in[3], in[4], start, static_cast<size_t>(heads), out[0]);
                           });
 }
 

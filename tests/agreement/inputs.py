@@ -1,4 +1,4 @@
-"""Strategies for what the engines are asked: selections, configs, and directory strings as bad as a host can make them."""
+"""Strategies for what the engines are asked: configs, selections, and directory strings as bad as can be."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOWHERE = Span(0, 0)
 # Few and similar, so that terms and paths meet often.
 NAMES = ["a", "b", "ab", "aab", "a_b", "Attention", "attn", "MLP", "mlp_gate", "é", "*", "[", "0"]
 NUMBERS = [0, 1, 2, 3, 7, 9, 10, 11, 12, 99, 100, 101, 2**32, 2**63, MAX_NUMBER - 1, MAX_NUMBER]
-NO_NUMBERS = ["", "01", "00", "-1", "+1", " 1", "1 ", "x", "1x", "x1", str(MAX_NUMBER + 1), "9" * 20, "1" * 21, "0" * 30]
+NO_NUMBERS = ["", "01", "00", "-1", "+1", " 1", "1 ", "x", "1x", str(MAX_NUMBER + 1), "9" * 20, "1" * 21, "0" * 30]
 
 numbers = st.sampled_from(NUMBERS) | st.integers(0, 30) | st.integers(0, MAX_NUMBER)
 small_numbers = st.sampled_from([0, 1, 2, 3, 10, 11])
@@ -45,7 +45,8 @@ _components = st.one_of(
     st.just(b""),
 )
 _heads = st.one_of(
-    st.sampled_from([b"0_1", b"1_27576", b"00_1", b"-1_7", b"_", b"", b"5", b"x_1", b"1x_2", b"2_3_4", b"0" * 40 + b"2_1"]),
+    st.sampled_from([b"0_1", b"1_27576", b"00_1", b"-1_7", b"_", b"", b"5", b"x_1", b"1x_2", b"2_3_4"]),
+    st.just(b"0" * 40 + b"2_1"),
     st.builds(lambda text: text.encode() + b"_1", _id_texts),
     _bytes_without_slash,
 )
@@ -125,8 +126,8 @@ _tasks = st.integers(0, 3).map(Tasks)
 
 
 @st.composite
-def selections(draw: st.DrawFn, max_rules: int = 4) -> Selection:
-    number_of_rules = draw(st.integers(1, max_rules))
+def selections(draw: st.DrawFn) -> Selection:
+    number_of_rules = draw(st.integers(1, 4))
     rules = tuple(
         Rule(
             number=number + 1,

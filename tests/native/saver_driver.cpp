@@ -17,7 +17,6 @@
 // Each command answers one line on stdout. At the end of the input the process ends normally: the saver is drained and
 // the counters are answered as the last line.
 #include <pthread.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -25,6 +24,7 @@
 #endif
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -84,6 +84,7 @@ void save_in_round(int thread, int rounds, size_t bytes) {
 
 void save_from_threads(int threads, int rounds, size_t bytes) {
     std::vector<std::thread> running;
+    running.reserve(static_cast<size_t>(threads));
     for (int thread = 0; thread < threads; ++thread) running.emplace_back(save_in_round, thread, rounds, bytes);
     for (std::thread& thread : running) thread.join();
 }
@@ -91,8 +92,7 @@ void save_from_threads(int threads, int rounds, size_t bytes) {
 void save_burst(int count, size_t bytes) {
     for (int i = 0; i < count; ++i) {
         const std::string data(bytes, static_cast<char>(i));
-        const std::string path =
-            process_name() + "/0/0_WordEmbedding/before/intensor" + std::to_string(i) + ".bin";
+        const std::string path = process_name() + "/0/0_WordEmbedding/before/intensor" + std::to_string(i) + ".bin";
         save_bytes(path, data, kTaskTensor | kTaskStatistics);
     }
 }
@@ -123,11 +123,11 @@ void answer_fork(int count, size_t bytes) {
 }
 
 void answer_environment() {
-    std::printf("{\"output\":\"%s\",\"config\":\"%s\",\"runtime\":\"%s\",\"log_level\":%d,\"queue_bytes\":%llu,"
-                "\"writers\":%u}",
-                environment_output_folder(), environment_config_path(), environment_runtime_folder(),
-                environment_log_level(), static_cast<unsigned long long>(environment_queue_bytes()),
-                environment_writers());
+    std::printf(
+        "{\"output\":\"%s\",\"config\":\"%s\",\"runtime\":\"%s\",\"log_level\":%d,\"queue_bytes\":%llu,"
+        "\"writers\":%u}",
+        environment_output_folder(), environment_config_path(), environment_runtime_folder(), environment_log_level(),
+        static_cast<unsigned long long>(environment_queue_bytes()), environment_writers());
     answer("");
 }
 
@@ -201,6 +201,11 @@ namespace atbprobe {
 ProcessCounters& process_counters() { return g_counters; }
 
 }  // namespace atbprobe
+
+#if defined(__SANITIZE_THREAD__)
+// The child of the fork test starts threads, as a host's may; without this the sanitizer gives up there.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() { return "die_after_fork=0"; }
+#endif
 
 int main() {
     pthread_atfork(nullptr, nullptr, saver_after_fork_in_child);

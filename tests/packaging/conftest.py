@@ -14,9 +14,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 
 
 def run_python(*arguments: str | Path, directory: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=directory, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, *arguments], cwd=directory, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-pytestmark = pytest.mark.slow
+# The first test waits for the build of everything, on a machine that may have other things to do.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 REPOSITORY = Path(__file__).parent.parent.parent
 VERSION = metadata.version("atbprobe-rules")
@@ -68,10 +69,7 @@ def test_the_metadata_name_what_it_needs(wheel: Path) -> None:
 
 def test_the_source_archive_can_be_tested(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
-        names = {
-            PurePosixPath(name).relative_to(f"atbprobe_rules-{VERSION}").as_posix()
-            for name in archive.getnames()
-        }
+        names = {PurePosixPath(name).relative_to(f"atbprobe_rules-{VERSION}").as_posix() for name in archive.getnames()}
     assert {
         "LICENSE",
         "README.md",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bash_session import Installation
+from probed_host import Probed
 
 from atbprobe_rules.installation import script_folder
 
@@ -17,3 +18,15 @@ def installation(tmp_path: Path, native_file: Callable[[str], Path]) -> Installa
     """A copy of the installed scripts and libraries, with a stub for its interpreter."""
     libraries = [native_file(f"libatb_probe_abi{abi}.so") for abi in (0, 1)]
     return Installation.create(tmp_path / "prefix", script_folder(), libraries, sys.executable)
+
+
+@pytest.fixture(params=[1, 0], ids=["abi1", "abi0"])
+def probed_either(request: pytest.FixtureRequest, tmp_path: Path, native_file: Callable[[str], Path]) -> Probed:
+    """A place to dump to, for each ABI in turn."""
+    return Probed(tmp_path, native_file, abi=request.param)
+
+
+@pytest.fixture
+def probed(tmp_path: Path, native_file: Callable[[str], Path]) -> Probed:
+    """A place to dump to."""
+    return Probed(tmp_path, native_file)

@@ -322,9 +322,7 @@ NAMED_STATISTICS = [
 
 
 @pytest.mark.parametrize(("dtype", "values", "texts"), NAMED_STATISTICS)
-def test_statistics_as_text(
-    driver: Driver, dtype: int, values: list[float], texts: tuple[str | None, ...]
-) -> None:
+def test_statistics_as_text(driver: Driver, dtype: int, values: list[float], texts: tuple[str | None, ...]) -> None:
     array = np.array(values, NUMPY_TYPES[dtype])
     row = statistics_of(driver, array.tobytes(), dtype)
     check_statistics(row, array, dtype)
@@ -794,9 +792,7 @@ def test_a_planted_link_leads_nowhere(start: StartDriver, tmp_path: Path, place:
 
 
 @pytest.mark.parametrize("name", ["2_A/before/intensor0.bin", "statistic.csv"])
-def test_a_planted_link_to_a_file_is_not_written_through(
-    start: StartDriver, tmp_path: Path, name: str
-) -> None:
+def test_a_planted_link_to_a_file_is_not_written_through(start: StartDriver, tmp_path: Path, name: str) -> None:
     victim = tmp_path / "victim"
     victim.write_text("untouched")
     driver = start()

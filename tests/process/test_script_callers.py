@@ -84,9 +84,7 @@ def test_a_shell_that_is_not_bash_is_told(installation: Installation, name: str)
 
 
 def test_an_interactive_shell(installation: Installation) -> None:
-    program = (
-        'alias export=false cp="cp -i"; PS1=; source "$LOAD" --output=/x; echo "$ATB_OUTPUT_DIR $?"; exit'
-    )
+    program = 'alias export=false cp="cp -i"; PS1=; source "$LOAD" --output=/x; echo "$ATB_OUTPUT_DIR $?"; exit'
     done = subprocess.run(
         ["bash", "--norc", "-i"],
         input=f"{program}\n",

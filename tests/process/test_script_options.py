@@ -37,9 +37,7 @@ from hypothesis import strategies as st
 def test_paths_become_absolute_and_are_kept_as_written(
     installation: Installation, written: str, path: str, locale: str
 ) -> None:
-    answer = installation.bash(
-        'source "$LOAD" "--output=$1" "--config=$1"', written, environment={"LC_ALL": locale}
-    )
+    answer = installation.bash('source "$LOAD" "--output=$1" "--config=$1"', written, environment={"LC_ALL": locale})
     expected = path.format(cwd=installation.prefix)
     if Path(expected).is_dir():  # fine for output, refused for config
         assert answer.probe_variables == {}
@@ -51,9 +49,7 @@ def test_paths_become_absolute_and_are_kept_as_written(
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    name=st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12)
-)
+@given(name=st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12))
 def test_any_name_survives(installation: Installation, name: str) -> None:
     path = f"/nonexistent/_{name}/x"
     answer = installation.bash(
@@ -79,9 +75,7 @@ def test_any_name_survives(installation: Installation, name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("leading", [(), ("--output=/fine", "--config=/fine")])
-def test_a_mistyped_option_is_refused(
-    installation: Installation, word: str, leading: tuple[str, ...]
-) -> None:
+def test_a_mistyped_option_is_refused(installation: Installation, word: str, leading: tuple[str, ...]) -> None:
     answer = installation.bash('source "$LOAD" "$@"; echo $? >&2', *leading, word)
     said, status = messages(answer)
     assert word in said

@@ -49,9 +49,7 @@ def test_a_file_that_is_no_library_is_refused(installation: Installation) -> Non
 
 
 @pytest.mark.parametrize("name", ["with blank", "with:colon", "with\ttab"])
-def test_a_path_that_ld_preload_cannot_hold_is_refused(
-    installation: Installation, tmp_path: Path, name: str
-) -> None:
+def test_a_path_that_ld_preload_cannot_hold_is_refused(installation: Installation, tmp_path: Path, name: str) -> None:
     moved = Installation(installation.prefix.rename(tmp_path / name))
     answer = moved.bash('source "$LOAD"; echo $?; /bin/true', directory=tmp_path)
     assert answer.stdout == "1\n"
@@ -64,9 +62,7 @@ def test_a_library_too_new_for_the_c_library_is_refused(installation: Installati
     """Linked to a C library that has one version more than the one on this machine."""
     (tmp_path / "c.cpp").write_text('extern "C" int from_the_future() { return 1; }')
     (tmp_path / "c.map").write_text("GLIBC_9.99 { from_the_future; };")
-    (tmp_path / "user.cpp").write_text(
-        'extern "C" int from_the_future(); int use() { return from_the_future(); }'
-    )
+    (tmp_path / "user.cpp").write_text('extern "C" int from_the_future(); int use() { return from_the_future(); }')
     shared = ["g++", "-shared", "-fPIC", "-nostdlib"]
     future = tmp_path / "libfuture.so"
     subprocess.run(

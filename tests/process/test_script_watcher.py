@@ -63,9 +63,7 @@ def test_a_named_python_wins_even_by_relative_path(installation: Installation, t
     assert installation.watcher_calls() == []
 
 
-def test_python_on_the_path_serves_an_installation_without_one(
-    installation: Installation, tmp_path: Path
-) -> None:
+def test_python_on_the_path_serves_an_installation_without_one(installation: Installation, tmp_path: Path) -> None:
     installation.python.rename(tmp_path / "python3")
     search_path = f"{tmp_path}:{PLAIN_ENVIRONMENT['PATH']}"
     installation.bash('source "$LOAD"', environment={"PATH": search_path})
@@ -86,9 +84,7 @@ def test_the_real_interpreter_is_taken_at_the_same_version_only(installation: In
 
 
 @pytest.mark.parametrize("named", ["", "/nonexistent/python", "/bin/false"])
-def test_without_python_the_probe_is_loaded_and_a_warning_given(
-    installation: Installation, named: str
-) -> None:
+def test_without_python_the_probe_is_loaded_and_a_warning_given(installation: Installation, named: str) -> None:
     installation.python.unlink()
     environment = {"ATBPROBE_PYTHON": named, "PATH": "/usr/bin:/bin"}
     answer = installation.bash('source "$LOAD"; echo $?', environment=environment)

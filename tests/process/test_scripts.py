@@ -133,9 +133,7 @@ def test_unload_leaves_foreign_entries_byte_for_byte(installation: Installation,
         ("{m}:{ours} {ours}", "{m}"),
     ],
 )
-def test_unload_finds_ours_wherever_it_has_got_to(
-    installation: Installation, entries: str, left: str | None
-) -> None:
+def test_unload_finds_ours_wherever_it_has_got_to(installation: Installation, entries: str, left: str | None) -> None:
     names = {"ours": installation.library(1), "ours0": installation.library(0), "m": MATH, "dl": DLOPEN}
     preload = entries.format(**names)
     answer = installation.bash(f'source "$LOAD"; LD_PRELOAD="{preload}"; source "$UNLOAD"')

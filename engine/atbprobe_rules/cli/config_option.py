@@ -31,8 +31,6 @@ def resolve_config(config: Path | None) -> Path:
     if len(watched) == 1:
         return Path(watched[0])
     if not watched:
-        raise click.UsageError(
-            "no config is watched here, and ATB_DUMP_CONFIG is not set: say which with --config"
-        )
+        raise click.UsageError("no config is watched here, and ATB_DUMP_CONFIG is not set: say which with --config")
     listed = "".join(f"\n  {path}" for path in watched)
     raise click.UsageError(f"several configs are watched, say which with --config:{listed}")

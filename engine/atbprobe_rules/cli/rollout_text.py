@@ -16,9 +16,7 @@ def describe_settled(config: Path, rollout: Rollout) -> str:
         return f"{config}: the watcher has not published it yet; see `atbprobe-rules status`"
     if rollout.stage is Stage.REJECTED:
         assert rollout.rejection is not None
-        return (
-            f"{describe_rejection(rollout.rejection)}\n{config}: refused; the last good rules stay in force"
-        )
+        return f"{describe_rejection(rollout.rejection)}\n{config}: refused; the last good rules stay in force"
     assert rollout.published is not None
     return f"{config}: in force as generation {rollout.published.generation}"
 

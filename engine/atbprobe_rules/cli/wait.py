@@ -15,9 +15,7 @@ DEFAULT_SECONDS = 30.0
 
 @click.command("wait")
 @config_option
-@click.option(
-    "--adopted", is_flag=True, help="Until every process has taken the config as it is now (the default)."
-)
+@click.option("--adopted", is_flag=True, help="Until every process has taken the config as it is now (the default).")
 @click.option(
     "--timeout",
     "seconds",
@@ -76,9 +74,7 @@ def command(config: Path | None, adopted: bool, seconds: float, as_json: bool) -
             click.echo(f"process {process.pid} refused generation {generation}: {process.verdict}", err=True)
         if waiting:
             listed = ", ".join(str(pid) for pid in waiting)
-            click.echo(
-                f"generation {generation} not taken within {seconds:g} s by process {listed}", err=True
-            )
+            click.echo(f"generation {generation} not taken within {seconds:g} s by process {listed}", err=True)
     return ExitCode.NO
 
 

@@ -14,9 +14,7 @@ from atbprobe_rules.cli.exit_codes import ExitCode
 
 @click.command("watch")
 @config_option
-@click.option(
-    "--detach", is_flag=True, help="Leave a watcher in the background, or join the one that is there."
-)
+@click.option("--detach", is_flag=True, help="Leave a watcher in the background, or join the one that is there.")
 @click.option(
     "--hold",
     "held_by",
@@ -56,7 +54,7 @@ def _watch(config: Path, attended: bool) -> ExitCode:
     from atbprobe_rules.channel import Channel, channel_folder, runtime_lock
     from atbprobe_rules.holds import hold, release
     from atbprobe_rules.processes import ProcessName
-    from atbprobe_rules.watch import AlreadyWatched, Watcher, stop_on_signals
+    from atbprobe_rules.watch import AlreadyWatchedError, Watcher, stop_on_signals
 
     folder = channel_folder(str(config))
     this = ProcessName.of(os.getpid())
@@ -68,7 +66,7 @@ def _watch(config: Path, attended: bool) -> ExitCode:
     stop_on_signals(watcher, lambda: release(folder, this))
     try:
         watcher.run()
-    except AlreadyWatched:
+    except AlreadyWatchedError:
         release(folder, this)
         if attended:
             return ExitCode.FINE

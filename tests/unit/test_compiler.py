@@ -1,0 +1,132 @@
+"""What the compiler makes of rules: small tables, shared runs of positions, and a clear word when it is too much."""
+
+from __future__ import annotations
+
+import pytest
+
+from atbprobe_rules import compiler, pattern
+from atbprobe_rules.check import check_config
+from atbprobe_rules.compiler import ProgramTooLarge, compile_selection
+from atbprobe_rules.diagnostics import Span
+from atbprobe_rules.evaluate import decide_many
+from atbprobe_rules.program import Program
+from atbprobe_rules.selection import (
+    MAX_NUMBER,
+    AnyCharacter,
+    AnyDepth,
+    IdTerm,
+    Literal,
+    NamePart,
+    NameTerm,
+    NumberFilter,
+    NumberRange,
+    Rule,
+    Selection,
+    Tasks,
+)
+
+NOWHERE = Span(0, 0)
+HASH = bytes(32)
+
+
+def part(word: str) -> NamePart:
+    return NamePart((Literal(word.encode()),), NOWHERE)
+
+
+def name_term(*parts: NamePart | AnyDepth, anchored: bool = False) -> NameTerm:
+    return NameTerm(parts, anchored, prefix=True, excluded=False, span=NOWHERE)
+
+
+def rule(number: int, names: tuple[NameTerm, ...] = (), ids: tuple[IdTerm, ...] = ()) -> Rule:
+    everything = NumberFilter(True)
+    both = Tasks.TENSOR | Tasks.STATISTICS
+    return Rule(number, None, both, both, everything, everything, ids, names, False, False, Span(number, 5))
+
+
+def compiled(*rules: Rule) -> Program:
+    return compile_selection(Selection(True, 1, rules), HASH)
+
+
+def compiled_config(text: bytes) -> Program:
+    return compile_selection(check_config(text, "config.json").require(), HASH)
+
+
+def test_no_terms_need_no_automaton() -> None:
+    program = compiled(rule(1))
+    record = program.program[0]
+    assert (record["id_class_count"], record["name_class_count"]) == (0, 0)
+    assert len(program.id_states) == len(program.name_states) == 0
+    assert (record["select_layers"], record["select_all"]) == (1, 0)
+
+
+def test_equal_terms_of_several_rules_share_a_run() -> None:
+    term = name_term(part("prefill_layer"), part("attention"))
+    one, many = compiled(rule(1, (term,))), compiled(*(rule(number, (term,)) for number in range(1, 65)))
+    assert len(one.path_words) == len(many.path_words) == 1
+    assert one.path_words["start"][0] == many.path_words["start"][0]
+    assert many.path_accepts["here"].tolist() == [2**64 - 1]
+
+
+def test_the_end_of_one_run_does_not_lead_into_an_anchored_one() -> None:
+    program = compiled(rule(1, (name_term(part("a"), part("b")), name_term(part("c"), anchored=True))))
+    decisions = decide_many(program, [0, 0], [b"0_1/0/0_a/0_b/0_c", b"0_1/0/0_c"])
+    assert decisions["rules"].tolist() == [0, 1]
+
+
+def test_runs_go_on_from_word_to_word() -> None:
+    words = [f"part{number}" for number in range(150)]
+    program = compiled(rule(1, (name_term(*map(part, words)),)))
+    assert len(program.path_words) == 3
+    path = "/".join(f"0_{word}" for word in words)
+    shorter = path.rsplit("/", 1)[0]
+    decisions = decide_many(program, [0, 0, 0], [f"0_1/0/{path}", f"0_1/0/0_x/{path}", f"0_1/0/{shorter}"])
+    assert decisions["rules"].tolist() == [1, 1, 0]
+
+
+def test_a_thousand_prefixes_in_64_rules() -> None:
+    terms = [name_term(part(f"{chr(97 + number % 26)}{number * 7919}layer")) for number in range(1000)]
+    program = compiled(*(rule(number + 1, tuple(terms[number::64])) for number in range(64)))
+    assert len(program.name_states) < 10_000
+    decisions = decide_many(program, [0, 0], ["0_1/0/3_A0Layer_and_more", "0_1/0/3_a0laye"])
+    assert decisions["rules"].tolist() == [1, 0]
+
+
+def test_rules_have_their_numbers_for_names() -> None:
+    program = compiled(rule(1), rule(2))
+    assert program.rule_names == ("1", "2")
+    assert program.rule_name_records[["source_offset", "source_length"]].tolist() == [(1, 5), (2, 5)]
+
+
+def test_nothing_is_enabled_while_dumping_is_off() -> None:
+    program = compiled_config(b'{"dump_enable": false, "exec_range": "all", "save_child": true}')
+    assert program.program["enabled_rules"][0] == 0
+    decisions = decide_many(program, [0], ["0_1/0/0_a"])
+    assert decisions.tolist() == [(0, 0, 0, 0, 0)]
+
+
+def test_too_many_parts_name_the_costliest_term() -> None:
+    long_term = name_term(*(part(f"p{number}") for number in range(400)))
+    others = tuple(name_term(part(f"a{number}"), part("b")) for number in range(2000))
+    with pytest.raises(ProgramTooLarge, match=r"4096 parts; the costliest term is \"p0/p1/.*…\"$") as caught:
+        compiled(rule(1, (*others, long_term)))
+    assert caught.value.term is long_term
+
+
+def test_a_stride_that_needs_too_many_states_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pattern, "MAX_POSITIONS", 5000)
+    single = IdTerm((NumberRange(7, 7, 1, NOWHERE),), False, False, NOWHERE)
+    stride = IdTerm((NumberRange(0, MAX_NUMBER, 1009, NOWHERE),), False, False, NOWHERE)
+    with pytest.raises(ProgramTooLarge, match=r"5000 positions; .* \"0-18446744073709551615/1009\"$") as caught:
+        compiled(rule(1, ids=(single, stride)))
+    assert caught.value.term is stride
+
+
+def test_an_image_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "MAX_IMAGE_BYTES", 1000)
+    with pytest.raises(ProgramTooLarge, match=r"of 1000 bytes; the costliest term is \"attention\"$"):
+        compiled(rule(1, (name_term(part("att")), name_term(part("attention")))))
+
+
+def test_atoms_that_are_not_in_this_version() -> None:
+    with pytest.raises(ValueError, match="AnyCharacter"):
+        compiled(rule(1, (name_term(NamePart((AnyCharacter(),), NOWHERE)),)))
