@@ -10,15 +10,35 @@ bool ExecutionChain::ask_round(const ProgramView* program, uint64_t round) {
     return in_range;
 }
 
-bool ExecutionChain::begin_operation(const ProgramView* program, const char* dir, size_t length) {
-    if (rules_ == 0) return false;
-    const uint64_t rules = rules_ & rules_by_dir(*program, dir, length);
-    if (rules == 0) return false;
-    OpenOperation* operation = open_.open(round_, dir, length);
+uint64_t ExecutionChain::rules_for(const ProgramView* program, const char* dir, size_t length) const {
+    return rules_ == 0 ? 0 : rules_ & rules_by_dir(*program, dir, length);
+}
+
+bool ExecutionChain::open_operation(const ProgramView* program, const char* dir, size_t length) {
+    const uint64_t rules = rules_for(program, dir, length);
+    OpenOperation* operation = rules == 0 ? nullptr : open_.open(round_, dir, length);
     if (operation == nullptr) return false;
     operation->rules = rules;
     operation->tasks = tasks_of_rules(*program, rules);
     return true;
+}
+
+// The before pass of an operation that had begun already: the same round once more, decided anew.
+bool ExecutionChain::reopen(const ProgramView* program, OpenOperation* operation) {
+    const uint64_t rules = rules_for(program, open_.innermost_dir(), operation->dir_length);
+    if (rules == 0) {
+        open_.close_innermost();
+        return false;
+    }
+    operation->rules = rules;
+    operation->tasks = tasks_of_rules(*program, rules);
+    return true;
+}
+
+bool ExecutionChain::begin(OpenOperation* operation) {
+    operation->begun = true;
+    begun_rules_ = operation->rules;
+    return grant(operation->tasks.input != 0);
 }
 
 bool ExecutionChain::grant(bool granted) {
@@ -28,7 +48,7 @@ bool ExecutionChain::grant(bool granted) {
 
 bool ExecutionChain::ask_dir(const ProgramView* program, const char* dir, size_t length) {
     if (stage_ == Stage::kRound) {
-        const bool selected = open_.find(round_, dir, length) != nullptr || begin_operation(program, dir, length);
+        const bool selected = open_.find(round_, dir, length) != nullptr || open_operation(program, dir, length);
         stage_ = selected ? Stage::kDir : Stage::kIdle;
         return selected;
     }
@@ -36,15 +56,11 @@ bool ExecutionChain::ask_dir(const ProgramView* program, const char* dir, size_t
 
     OpenOperation* operation = open_.find(round_, dir, length);
     if (pass_ == Pass::kAfter) return grant(operation != nullptr && operation->tasks.output != 0);
-    if (operation != nullptr) open_.close_innermost();  // the same round once more: it begins again
-    if (!begin_operation(program, dir, length)) return grant(false);
-    operation = open_.innermost();
-    operation->begun = true;
-    begun_rules_ = operation->rules;
-    return grant(operation->tasks.input != 0);
+    if (operation != nullptr) open_.close_innermost();  // as in reopen
+    return open_operation(program, dir, length) ? begin(open_.innermost()) : grant(false);
 }
 
-bool ExecutionChain::ask_pass(Pass pass) {
+bool ExecutionChain::ask_pass(const ProgramView* program, Pass pass) {
     pass_ = pass;
     if (stage_ == Stage::kRound) {
         stage_ = Stage::kPass;
@@ -53,9 +69,8 @@ bool ExecutionChain::ask_pass(Pass pass) {
     if (stage_ != Stage::kDir) return grant(false);
     OpenOperation* operation = open_.innermost();
     if (pass == Pass::kAfter) return grant(operation->begun && operation->tasks.output != 0);
-    operation->begun = true;
-    begun_rules_ = operation->rules;
-    return grant(operation->tasks.input != 0);
+    if (operation->begun && !reopen(program, operation)) return grant(false);
+    return begin(operation);
 }
 
 bool ExecutionChain::ask_param() const { return stage_ == Stage::kDir && open_.innermost()->begun; }

@@ -25,7 +25,7 @@ class ExecutionChain {
     // `program` is null while there is none.
     bool ask_round(const ProgramView* program, uint64_t round);
     bool ask_dir(const ProgramView* program, const char* dir, size_t length);
-    bool ask_pass(Pass pass);
+    bool ask_pass(const ProgramView* program, Pass pass);
     bool ask_param() const;
 
     // What to keep of a tensor whose file is `path`: nothing unless the pass was granted and the file is the
@@ -52,7 +52,10 @@ class ExecutionChain {
         kGranted,  // the conjunction was granted for `pass_`
     };
 
-    bool begin_operation(const ProgramView* program, const char* dir, size_t length);
+    bool open_operation(const ProgramView* program, const char* dir, size_t length);
+    bool reopen(const ProgramView* program, OpenOperation* operation);
+    uint64_t rules_for(const ProgramView* program, const char* dir, size_t length) const;
+    bool begin(OpenOperation* operation);
     bool grant(bool granted);
 
     Stage stage_;

@@ -33,6 +33,8 @@ class OpenOperations {
     void close_innermost() { --count_; }
     OpenOperation* innermost() const { return count_ == 0 ? nullptr : &operations_[count_ - 1]; }
 
+    const char* innermost_dir() const { return dir_; }
+
     bool any_begun_in_round(uint64_t round) const;
 
     // Whether `path` lies in the directory of the innermost one.

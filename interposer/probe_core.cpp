@@ -52,7 +52,7 @@ bool probe_ask_dir(const char* dir, size_t length) noexcept {
 bool probe_ask_pass(Pass pass) noexcept {
     ThreadRecord* thread = thread_record();
     if (thread == nullptr) return false;
-    const bool granted = thread->chain.ask_pass(pass);
+    const bool granted = thread->chain.ask_pass(program_of(thread), pass);
     if (granted) count_begun(thread);
     return granted;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -37,6 +38,15 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
         lambda: importlib.util.find_spec("msprobe") is not None,
     ),
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the tests' folders into memory where that is possible: they hold tens of thousands of small files."""
+    memory = Path("/dev/shm")
+    if config.option.basetemp is None and os.access(memory, os.W_OK):
+        folder = tempfile.mkdtemp(prefix=f"atbprobe-tests-{os.getuid()}-", dir=memory)
+        config.option.basetemp = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

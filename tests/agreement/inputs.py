@@ -67,15 +67,16 @@ _range_pairs = st.lists(st.tuples(numbers, numbers).map(sorted), min_size=1, max
     lambda pairs: ",".join(f"{first},{last}" for first, last in pairs)
 )
 configs = st.fixed_dictionaries(
-    {},
+    {
+        "dump_enable": st.sampled_from([True, True, True, False]),
+        "exec_range": st.sampled_from(["all", "all", "all", "none", "5", "0,0"]) | _range_pairs,
+    },
     optional={
         "task": st.sampled_from(["tensor", "statistics", "all"]),
-        "dump_enable": st.sampled_from([True, True, True, False]),
-        "exec_range": st.sampled_from(["all", "none", "5", "0,0"]) | _range_pairs,
         "ids": st.lists(_id_terms, max_size=4).map(",".join),
         "op_name": st.lists(_name_terms, max_size=4).map(",".join),
         "save_child": st.booleans(),
-        "device": st.lists(small_numbers.map(str) | numbers.map(str), max_size=3).map(",".join),
+        "device": st.just("") | st.lists(small_numbers.map(str) | numbers.map(str), max_size=3).map(",".join),
         "filter_level": st.integers(0, 2),
     },
 ).map(lambda config: json.dumps(config).encode())

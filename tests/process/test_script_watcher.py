@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -81,6 +82,18 @@ def test_the_real_interpreter_is_taken_at_the_same_version_only(installation: In
     version = next(line for line in text.splitlines() if line.startswith("version="))
     inner.write_text(text.replace(version, "version=0.0.0"))
     assert installation.bash(find_only, environment=environment).stdout == "1\n"
+
+
+def test_the_real_watcher_comes_with_load_and_goes_with_unload(installation: Installation) -> None:
+    """That it has gone afterwards is seen by the hunt for leftovers that follows every test."""
+    (installation.prefix / "rules.json").write_text('{"dump_enable": false}')
+    program = 'source "$LOAD" --config=rules.json; "$ATBPROBE_PYTHON" -m atbprobe_rules status --json; source "$UNLOAD"'
+    answer = installation.bash(program, environment={"ATBPROBE_PYTHON": sys.executable})
+    status = json.loads(answer.stdout)
+    assert status["config"] == str(installation.prefix / "rules.json")
+    assert status["watcher"]["alive"] is True
+    assert status["generation"] >= 1
+    assert status["rejected"] is None
 
 
 @pytest.mark.parametrize("named", ["", "/nonexistent/python", "/bin/false"])
