@@ -53,7 +53,12 @@ enum class SectionKind : uint32_t {
     kRuleNames = 20,
     kText = 21,
 };
-inline constexpr uint32_t kKnownSectionKinds = 22;
+inline constexpr uint32_t kSectionKindEnd = 22;
+
+constexpr bool is_known_section(uint32_t kind) {
+    constexpr uint32_t kUnused = uint32_t{1} << 0 | uint32_t{1} << 6 | uint32_t{1} << 7;
+    return kind < kSectionKindEnd && (kUnused >> kind & 1) == 0;
+}
 
 // A reader that does not know the kind of a section so marked must refuse the image.
 inline constexpr uint32_t kSectionRequired = 1;
@@ -137,7 +142,7 @@ struct ActionRecord {
     uint64_t reserved;
 };
 
-struct RuleNameRecord {  // name in kText; where the rule stands in the config file, in bytes
+struct RuleNameRecord {  // name in kText; where the rule stands in the config file, in characters
     uint32_t text_offset;
     uint32_t text_length;
     uint32_t source_offset;

@@ -38,7 +38,7 @@ constexpr uint32_t kAllTasks = 3;
 
 struct SectionTable {
     const uint8_t* image;
-    const SectionEntry* by_kind[kKnownSectionKinds];
+    const SectionEntry* by_kind[kSectionKindEnd];
 };
 
 // A section that is absent counts as empty; whether it may be is decided where its meaning is known.
@@ -80,7 +80,7 @@ Verdict read_section_table(const ImageHeader& header, size_t size, SectionTable*
         if (entry.record_bytes == 0 || entry.count > (size - entry.offset) / entry.record_bytes)
             return Verdict::kBadSectionTable;
         end_of_last = entry.offset + entry.count * entry.record_bytes;
-        const bool known = entry.kind < kKnownSectionKinds;
+        const bool known = is_known_section(entry.kind);
         if (known) table->by_kind[entry.kind] = &entry;
         if (!known && (entry.flags & kSectionRequired) != 0) return Verdict::kUnknownRequiredSection;
     }

@@ -50,7 +50,7 @@ _WORD_BITS = 64
 _SHOWN_CHARACTERS = 60
 
 
-class ProgramTooLarge(AtbprobeError):  # noqa: N818 - it is the rules that are too large
+class ProgramTooLargeError(AtbprobeError):
     """The rules need more tables than the format allows; `term` is the one that adds most to them."""
 
     def __init__(self, reason: str, term: IdTerm | NameTerm | None) -> None:
@@ -60,7 +60,7 @@ class ProgramTooLarge(AtbprobeError):  # noqa: N818 - it is the rules that are t
 
 
 def compile_selection(selection: Selection, config_hash: bytes) -> Program:
-    """Return the program that decides as `selection` says; raises ProgramTooLarge.
+    """Return the program that decides as `selection` says; raises ProgramTooLargeError.
 
     `config_hash` is the SHA-256 of the config file's bytes: it tells others what the program was made from.
     """
@@ -72,10 +72,10 @@ def compile_selection(selection: Selection, config_hash: bytes) -> Program:
         ids = build(terms.ids) if any(rule.ids for rule in rules) else None
         names = build(terms.names) if any(rule.names for rule in rules) else None
     except AutomatonTooLargeError as error:
-        raise ProgramTooLarge(str(error), terms.costliest) from error
+        raise ProgramTooLargeError(str(error), terms.costliest) from error
     path_words, path_accepts = terms.runs.records()
     if len(path_words) > MAX_PATH_WORDS:
-        raise ProgramTooLarge(
+        raise ProgramTooLargeError(
             f"the terms of several names have more than {MAX_PATH_WORDS * _WORD_BITS} parts", terms.costliest
         )
 
@@ -107,7 +107,7 @@ def compile_selection(selection: Selection, config_hash: bytes) -> Program:
     )
     size = image_size(program)
     if size > MAX_IMAGE_BYTES:
-        raise ProgramTooLarge(f"the image would have {size} of {MAX_IMAGE_BYTES} bytes", terms.costliest)
+        raise ProgramTooLargeError(f"the image would have {size} of {MAX_IMAGE_BYTES} bytes", terms.costliest)
     return program
 
 

@@ -65,6 +65,8 @@ class Code(enum.Enum):
     REVERSED_RANGE = "reversed-range"
     ODD_ROUNDS = "odd-rounds"
     NOT_IN_THIS_VERSION = "not-in-this-version"
+    # the rules as a whole
+    TOO_COMPLEX = "too-complex"
     # warnings
     DUPLICATE_TERM = "duplicate-term"
     SHADOWED_TERM = "shadowed-term"

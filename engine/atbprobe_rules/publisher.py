@@ -13,10 +13,11 @@ from typing import Any
 
 from atbprobe_rules.channel import Channel
 from atbprobe_rules.check import check_config
-from atbprobe_rules.compiler import ProgramTooLarge, compile_selection
+from atbprobe_rules.compiled_config import compile_config
+from atbprobe_rules.compiler import compile_selection
 from atbprobe_rules.config_file import NO_FILE_HASH, Reading, read_config_file
 from atbprobe_rules.image import encode
-from atbprobe_rules.selection import Selection
+from atbprobe_rules.program import Program
 
 QUIET_SECONDS = 0.3
 REJECTED_NOTE = "rejected.json"
@@ -63,45 +64,35 @@ class Publisher:
         self._doubtful = None
 
     def _publish_if_valid(self, reading: Reading) -> bool:
-        assert reading.data is not None
-        if reading.content_hash == self._published_hash:
-            self._channel.write_note(REJECTED_NOTE, None)
-            return True
-        checked = check_config(reading.data, str(self._config))
-        if checked.selection is None:
-            return False
-        try:
-            self._publish(checked.selection, reading.content_hash)
-        except ProgramTooLarge as error:
-            self._reject(_one_error(self._config, "too-complex", str(error)), str(error), reading.content_hash)
-            return True
-        if checked.diagnostics:
-            self._report(checked.render())
+        if reading.content_hash != self._published_hash:
+            compiled = compile_config(reading, self._config)
+            if compiled.program is None:
+                return False
+            self._publish(compiled.program)
+            if compiled.checked.diagnostics:
+                self._report(compiled.checked.render())
         self._channel.write_note(REJECTED_NOTE, None)
         return True
 
-    def _publish(self, selection: Selection, content_hash: bytes) -> None:
-        generation = self._channel.publish(encode(compile_selection(selection, content_hash)))
-        self._published_hash = content_hash
+    def _publish(self, program: Program) -> None:
+        generation = self._channel.publish(encode(program))
+        self._published_hash = program.config_hash
         self._report(f"{self._config}: in force as generation {generation}")
 
     def _refuse(self, reading: Reading) -> None:
         if reading.missing:
             self._turn_off()
         elif reading.data is not None:
-            checked = check_config(reading.data, str(self._config))
+            checked = compile_config(reading, self._config).checked
             self._reject(checked.to_json(), checked.render(), reading.content_hash)
         elif reading.fault is not None:
-            note = _one_error(self._config, "untrusted-file", reading.fault)
-            self._reject(note, reading.fault, reading.content_hash)
+            self._reject(_fault_to_json(self._config, reading.fault), reading.fault, reading.content_hash)
 
     def _turn_off(self) -> None:
         if self._published_hash in (None, NO_FILE_HASH):
             self._report(f"{self._config}: no such file yet; nothing is dumped until there is one")
             return
-        nothing = check_config(b"{}", str(self._config)).selection
-        assert nothing is not None, "a config without keys is valid"
-        self._publish(nothing, NO_FILE_HASH)
+        self._publish(dumping_off())
         self._channel.write_note(REJECTED_NOTE, None)
         self._report(f"{self._config} was deleted: dumping is off")
 
@@ -110,15 +101,27 @@ class Publisher:
         self._report(f"{text}\n{self._config}: refused; the last good rules stay in force")
 
 
-def _one_error(config: Path, code: str, message: str) -> dict[str, Any]:
-    """Return what `check --json` would print if there were one thing to say, of the file as a whole."""
+def warm_up() -> None:
+    """Build the parsers and load what compiles, so that nobody waits for that at the first edit."""
+    selection = check_config(b'{"ids": "0", "op_name": "a", "device": "0"}', "").require()
+    compile_selection(selection, NO_FILE_HASH)
+
+
+def dumping_off() -> Program:
+    """Return the rules of a config that is not there."""
+    selection = check_config(b"{}", "").require()
+    return compile_selection(selection, NO_FILE_HASH)
+
+
+def _fault_to_json(config: Path, fault: str) -> dict[str, Any]:
+    """Return what `check --json` would print of a file that cannot be read at all."""
     diagnostic = {
-        "code": code,
+        "code": "untrusted-file",
         "severity": "error",
         "line": 1,
         "column": 1,
         "length": 0,
-        "message": message,
+        "message": fault,
         "hint": None,
         "related": [],
     }

@@ -37,7 +37,7 @@ from atbprobe_rules import native
 from atbprobe_rules.channel import Channel, ChannelError, channel_folder, runtime_lock
 from atbprobe_rules.holds import holders
 from atbprobe_rules.processes import ProcessName
-from atbprobe_rules.publisher import Publisher, Report
+from atbprobe_rules.publisher import Publisher, Report, warm_up
 
 LOOK_SECONDS = 1.0
 WATCHER_NOTE = "watcher.json"
@@ -139,6 +139,7 @@ class Watcher:
 
     def _keep_published(self, channel: Channel) -> None:
         publisher = Publisher(channel, self._config, self._report)
+        warm_up()
         while not self._stopped:
             again_at = self._look(publisher)
             self._give_sign_of_life()

@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from atbprobe_rules.channel import Channel, Process, channel_folder
-from atbprobe_rules.check import check_config
-from atbprobe_rules.compiler import compile_selection
+from atbprobe_rules.compiled_config import compile_config
 from atbprobe_rules.config_file import read_config_file
 from atbprobe_rules.image import encode
 
@@ -88,10 +87,9 @@ class Probed:
 
 def image_of(config: Path) -> bytes:
     """Compile a config file that must be valid."""
-    reading = read_config_file(config)
-    assert reading.data is not None, reading.fault
-    selection = check_config(reading.data, str(config)).require()
-    return encode(compile_selection(selection, reading.content_hash))
+    compiled = compile_config(read_config_file(config), config)
+    assert compiled.program is not None, compiled.checked.render()
+    return encode(compiled.program)
 
 
 class _Host:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from probed_host import Probed, ProbeCaller, image_of
+from probed_host import ProbeCaller, Probed, image_of
 
 from atbprobe_rules import native
 from atbprobe_rules.channel import Channel, ChannelError, channel_folder

@@ -6,7 +6,7 @@ import pytest
 
 from atbprobe_rules import compiler, pattern
 from atbprobe_rules.check import check_config
-from atbprobe_rules.compiler import ProgramTooLarge, compile_selection
+from atbprobe_rules.compiler import ProgramTooLargeError, compile_selection
 from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.evaluate import decide_many
 from atbprobe_rules.program import Program
@@ -107,7 +107,7 @@ def test_nothing_is_enabled_while_dumping_is_off() -> None:
 def test_too_many_parts_name_the_costliest_term() -> None:
     long_term = name_term(*(part(f"p{number}") for number in range(400)))
     others = tuple(name_term(part(f"a{number}"), part("b")) for number in range(2000))
-    with pytest.raises(ProgramTooLarge, match=r"4096 parts; the costliest term is \"p0/p1/.*…\"$") as caught:
+    with pytest.raises(ProgramTooLargeError, match=r"4096 parts; the costliest term is \"p0/p1/.*…\"$") as caught:
         compiled(rule(1, (*others, long_term)))
     assert caught.value.term is long_term
 
@@ -116,14 +116,14 @@ def test_a_stride_that_needs_too_many_states_is_named(monkeypatch: pytest.Monkey
     monkeypatch.setattr(pattern, "MAX_POSITIONS", 5000)
     single = IdTerm((NumberRange(7, 7, 1, NOWHERE),), False, False, NOWHERE)
     stride = IdTerm((NumberRange(0, MAX_NUMBER, 1009, NOWHERE),), False, False, NOWHERE)
-    with pytest.raises(ProgramTooLarge, match=r"5000 positions; .* \"0-18446744073709551615/1009\"$") as caught:
+    with pytest.raises(ProgramTooLargeError, match=r"5000 positions; .* \"0-18446744073709551615/1009\"$") as caught:
         compiled(rule(1, ids=(single, stride)))
     assert caught.value.term is stride
 
 
 def test_an_image_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "MAX_IMAGE_BYTES", 1000)
-    with pytest.raises(ProgramTooLarge, match=r"of 1000 bytes; the costliest term is \"attention\"$"):
+    with pytest.raises(ProgramTooLargeError, match=r"of 1000 bytes; the costliest term is \"attention\"$"):
         compiled(rule(1, (name_term(part("att")), name_term(part("attention")))))
 
 

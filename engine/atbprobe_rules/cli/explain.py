@@ -43,20 +43,17 @@ def command(config: Path, ops: TextIO, as_json: bool) -> ExitCode:
 
 
 def _compile(config: Path) -> Program | None:
-    from atbprobe_rules.check import check_config
-    from atbprobe_rules.compiler import compile_selection
+    from atbprobe_rules.compiled_config import compile_config
     from atbprobe_rules.config_file import read_config_file
 
     reading = read_config_file(config)
     if reading.data is None:
         click.echo(reading.fault or f"{config}: no such file", err=True)
         return None
-    checked = check_config(reading.data, str(config))
-    if checked.diagnostics:
-        click.echo(checked.render(), err=True)
-    if checked.selection is None:
-        return None
-    return compile_selection(checked.selection, reading.content_hash)
+    compiled = compile_config(reading, config)
+    if compiled.checked.diagnostics:
+        click.echo(compiled.checked.render(), err=True)
+    return compiled.program
 
 
 def _read_ops(lines: Iterable[str]) -> Iterator[Op]:
