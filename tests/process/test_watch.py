@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probed_host import WAIT_SECONDS, Probed
+from probed_host import WAIT_SECONDS, Probed, command
 
 from atbprobe_rules.channel import Channel, channel_folder
 from atbprobe_rules.rollout import Stage, wait_until_settled
@@ -21,18 +21,6 @@ from atbprobe_rules.rollout import Stage, wait_until_settled
 LAYERS = {"dump_enable": True, "exec_range": "all"}
 CHILDREN = {"dump_enable": True, "exec_range": "all", "op_name": "attention", "save_child": True}
 OFF = {"dump_enable": False}
-
-
-def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "atbprobe_rules", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_SECONDS,
-        check=False,
-    )
-    assert not check or done.returncode == 0, done.stderr
-    return done
 
 
 @pytest.fixture
@@ -313,4 +301,4 @@ def test_status_has_the_documented_keys(watched: Probed) -> None:
     ]
     table = command("status", "--config", str(watched.config)).stdout
     assert str(model.pid) in table
-    assert "generation 1" in table
+    assert "gen. 1" in table

@@ -46,7 +46,7 @@ def _compile(config: Path) -> Program | None:
     from atbprobe_rules.compiled_config import compile_config
     from atbprobe_rules.config_file import read_config_file
 
-    reading = read_config_file(config)
+    reading = read_config_file(config, from_anybody=True)
     if reading.data is None:
         click.echo(reading.fault or f"{config}: no such file", err=True)
         return None
