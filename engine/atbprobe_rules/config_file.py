@@ -50,14 +50,21 @@ def read_config_file(path: Path, *, from_anybody: bool = False) -> Reading:
         return Reading(missing=True)
     except OSError as error:
         return Reading(fault=f"{path}: {error.strerror}")
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         fault = _distrust(path, os.fstat(descriptor), from_anybody)
-        if fault is not None:
-            return Reading(fault=fault)
-        try:
-            return Reading(data=file.read(MAX_BYTES + 1))
-        except OSError as error:
-            return Reading(fault=f"{path}: {error.strerror}")
+        return Reading(fault=fault) if fault is not None else Reading(data=_read(descriptor, MAX_BYTES + 1))
+    except OSError as error:
+        return Reading(fault=f"{path}: {error.strerror}")
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    parts = []
+    while limit > 0 and (part := os.read(descriptor, limit)):
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
 
 
 def _distrust(path: Path, status: os.stat_result, from_anybody: bool) -> str | None:
