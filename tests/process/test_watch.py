@@ -275,6 +275,7 @@ def test_status_has_the_documented_keys(watched: Probed) -> None:
         model.step()
         wait(watched)
         answer = status(watched)
+        table = command("status", "--config", str(watched.config)).stdout
     assert list(answer) == [
         "config",
         "channel",
@@ -299,6 +300,5 @@ def test_status_has_the_documented_keys(watched: Probed) -> None:
         "lost",
         "hits",
     ]
-    table = command("status", "--config", str(watched.config)).stdout
     assert str(model.pid) in table
     assert "gen. 1" in table
