@@ -34,8 +34,10 @@ class Reading:
 
     @property
     def content_hash(self) -> bytes:
-        """The SHA-256 of the content, NO_FILE_HASH without one."""
-        return NO_FILE_HASH if self.data is None else hashlib.sha256(self.data).digest()
+        """The SHA-256 of the content; of the fault where there is one, which no content in force has; NO_FILE_HASH."""
+        if self.missing:
+            return NO_FILE_HASH
+        return hashlib.sha256(f"fault: {self.fault}".encode() if self.data is None else self.data).digest()
 
 
 def read_config_file(path: Path, *, from_anybody: bool = False) -> Reading:

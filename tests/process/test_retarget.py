@@ -11,7 +11,7 @@ from pathlib import Path
 from probed_host import WAIT_SECONDS, Probed, command
 
 from atbprobe_rules.channel import Channel, channel_folder
-from atbprobe_rules.rollout import Stage, wait_until_adopted
+from atbprobe_rules.rollout import Stage, wait_for
 
 PROCESSES = 4
 EMBEDDING = {"dump_enable": True, "exec_range": "all", "ids": "0", "task": "all"}
@@ -22,7 +22,7 @@ OFF = {"dump_enable": False}
 def adopt(probed: Probed, channel: Channel, rules: dict[str, object], pids: set[int]) -> int:
     """Write rules, wait until every process has them, and return their generation."""
     probed.write(rules)
-    rollout = wait_until_adopted(channel, probed.config, WAIT_SECONDS)
+    rollout = wait_for(channel, probed.config, lambda look: look.is_final, WAIT_SECONDS)
     assert rollout.stage is Stage.ADOPTED
     assert rollout.published is not None
     assert {process.pid for process in rollout.live} == pids

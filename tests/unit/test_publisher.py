@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from atbprobe_rules.channel import Channel, channel_folder
+from atbprobe_rules.channel import REJECTED_NOTE, Channel, channel_folder
 from atbprobe_rules.config_file import NO_FILE_HASH
-from atbprobe_rules.publisher import QUIET_SECONDS, REJECTED_NOTE, Publisher
+from atbprobe_rules.publisher import QUIET_SECONDS, Publisher
 
 GOOD = json.dumps({"dump_enable": True})
 OTHER = json.dumps({"dump_enable": True, "ids": "2"})
