@@ -83,19 +83,27 @@ class FileEvents(FileSystemEventHandler):
         self._report = report
         self._names: frozenset[str] = frozenset()
         self._watches: dict[Path, tuple[_Identity, ObservedWatch]] = {}
+        self._is_listening = False
         self._has_complained = False
         self._observer = Observer()
 
     def __enter__(self) -> FileEvents:
-        self._observer.start()
+        try:
+            self._observer.start()
+            self._is_listening = True
+        except OSError as error:
+            self._complain(error)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._observer.stop()
-        self._observer.join()
+        if self._is_listening:
+            self._observer.stop()
+            self._observer.join()
 
     def follow(self) -> None:
         """Watch what the path leads through now."""
+        if not self._is_listening:
+            return
         names = names_on_the_way(self._path)
         folders = {name.parent for name in names}
         self._names = frozenset(str(place) for place in names | folders)
@@ -119,9 +127,14 @@ class FileEvents(FileSystemEventHandler):
                 self._unwatch(folder)  # another folder by the same name
             self._watches[folder] = (identity, self._observer.schedule(self, str(folder), event_filter=_EVENTS))
         except OSError as error:
-            if not self._has_complained:
-                self._report(f"{folder} cannot be watched ({error.strerror}): it is looked at once a second instead")
-            self._has_complained = True
+            self._complain(error)
+
+    def _complain(self, error: OSError) -> None:
+        if not self._has_complained:
+            self._report(
+                f"{self._path} cannot be listened to ({error.strerror}): it is looked at once a second instead"
+            )
+        self._has_complained = True
 
     def _unwatch(self, folder: Path) -> None:
         _, watch = self._watches.pop(folder)
