@@ -26,7 +26,7 @@ from watchdog.events import (
     FileSystemEventHandler,
 )
 from watchdog.observers import Observer
-from watchdog.observers.api import ObservedWatch
+from watchdog.observers.api import BaseObserver, ObservedWatch
 
 MAX_LINKS = 40
 """As many as the kernel follows."""
@@ -83,49 +83,49 @@ class FileEvents(FileSystemEventHandler):
         self._report = report
         self._names: frozenset[str] = frozenset()
         self._watches: dict[Path, tuple[_Identity, ObservedWatch]] = {}
-        self._is_listening = False
         self._has_complained = False
-        self._observer = Observer()
+        self._observer: BaseObserver | None = None  # where there is none, nothing is heard
 
     def __enter__(self) -> FileEvents:
         try:
-            self._observer.start()
-            self._is_listening = True
+            observer = Observer()
+            observer.start()
+            self._observer = observer
         except OSError as error:
             self._complain(error)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._is_listening:
+        if self._observer is not None:
             self._observer.stop()
             self._observer.join()
 
     def follow(self) -> None:
         """Watch what the path leads through now."""
-        if not self._is_listening:
+        if self._observer is None:
             return
         names = names_on_the_way(self._path)
         folders = {name.parent for name in names}
         self._names = frozenset(str(place) for place in names | folders)
         for folder in self._watches.keys() - folders:
-            self._unwatch(folder)
+            self._unwatch(self._observer, folder)
         for folder in folders:
-            self._watch(folder)
+            self._watch(self._observer, folder)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Wake whoever looks at the file, if the event is about one of the names."""
         if os.fsdecode(event.src_path) in self._names or os.fsdecode(event.dest_path) in self._names:
             self._wake()
 
-    def _watch(self, folder: Path) -> None:
+    def _watch(self, observer: BaseObserver, folder: Path) -> None:
         try:
             status = folder.stat()
             identity = (status.st_dev, status.st_ino)
             if folder in self._watches:
                 if self._watches[folder][0] == identity:
                     return
-                self._unwatch(folder)  # another folder by the same name
-            self._watches[folder] = (identity, self._observer.schedule(self, str(folder), event_filter=_EVENTS))
+                self._unwatch(observer, folder)  # another folder by the same name
+            self._watches[folder] = (identity, observer.schedule(self, str(folder), event_filter=_EVENTS))
         except OSError as error:
             self._complain(error)
 
@@ -136,7 +136,7 @@ class FileEvents(FileSystemEventHandler):
             )
         self._has_complained = True
 
-    def _unwatch(self, folder: Path) -> None:
+    def _unwatch(self, observer: BaseObserver, folder: Path) -> None:
         _, watch = self._watches.pop(folder)
         with contextlib.suppress(KeyError, OSError):  # it may have gone with its folder
-            self._observer.unschedule(watch)
+            observer.unschedule(watch)
