@@ -5,7 +5,8 @@
 //
 // Threads are numbered from 0, the main thread, and live until the end; a call is finished before the next one is
 // read. Arguments: IsExecuteCountInRange round; IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex;
-// SaveParam json path; IsReportModelTopoInfo model. The others take none, or none that matters.
+// SaveParam json path; ReportOperationGraph name json; IsReportModelTopoInfo model; ReportModelTopoInfo model json.
+// The others take none, or none that matters.
 #include <unistd.h>
 
 #include <condition_variable>
@@ -88,6 +89,11 @@ std::map<std::string, Function> function_table() {
          }},
         {"IsReportModelTopoInfo",
          [](const Arguments& a) { return word(atb_speed::SpeedProbe::IsReportModelTopoInfo(a.at(0))); }},
+        {"ReportModelTopoInfo",
+         [](const Arguments& a) {
+             atb_speed::SpeedProbe::ReportModelTopoInfo(a.at(0), a.at(1));
+             return "done";
+         }},
     };
 }
 
