@@ -2,8 +2,8 @@
 // child forked, at any later time.
 //
 // ATB reports each operation's graph once, so their number is that of the model's operations. All together take no
-// more than 64 MiB; what goes beyond is left out, with a message. The list only ever grows, at its head, and without a
-// lock, which a fork could leave taken.
+// more than 64 MiB, and each no more than 8; what goes beyond is left out, with a message. The list only ever grows, at
+// its head, and without a lock, which a fork could leave taken.
 #pragma once
 
 #include <cstdint>
