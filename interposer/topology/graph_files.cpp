@@ -97,8 +97,8 @@ void GraphFiles::write(Entry* entry) {
     if (problem != nullptr) {
         entry->is_due = false;
         log_once(g_said_unusable, LogLevel::kWarning,
-                 "no file in info/ for the graph of %.*s: %s; more such graphs are not said one by one",
-                 static_cast<int>(graph.name.size()), graph.name.data(), problem);
+                 "no file in info/ for a graph: %s; more such graphs are not said one by one: %.*s", problem,
+                 static_cast<int>(graph.name.size()), graph.name.data());
         return;
     }
     entry->has_failed = !write_file(graph, document);
