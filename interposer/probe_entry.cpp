@@ -88,8 +88,8 @@ void Probe::SaveParam(const std::string& param, const std::string& path) {
 }
 
 bool Probe::ReportOperationGraphEnable() { return atbprobe::probe_is_on(); }
-void Probe::ReportOperationGraph(const std::string& opName, const std::string& graph) {
-    atbprobe::probe_report_graph(GraphKind::kLayer, {opName.data(), opName.size()}, {graph.data(), graph.size()});
+void Probe::ReportOperationGraph(const std::string& op_name, const std::string& graph) {
+    atbprobe::probe_report_graph(GraphKind::kLayer, {op_name.data(), op_name.size()}, {graph.data(), graph.size()});
 }
 
 bool Probe::ReportOperationStatisticEnable() { return false; }
@@ -127,8 +127,8 @@ class ATBPROBE_EXPORT SpeedProbe {
 bool SpeedProbe::IsReportModelTopoInfo(const std::string& model) {
     return atbprobe::probe_ask_model_topology({model.data(), model.size()});
 }
-void SpeedProbe::ReportModelTopoInfo(const std::string& modelName, const std::string& graph) {
-    atbprobe::probe_report_graph(atbprobe::GraphKind::kModel, {modelName.data(), modelName.size()},
+void SpeedProbe::ReportModelTopoInfo(const std::string& model_name, const std::string& graph) {
+    atbprobe::probe_report_graph(atbprobe::GraphKind::kModel, {model_name.data(), model_name.size()},
                                  {graph.data(), graph.size()});
 }
 

@@ -20,9 +20,9 @@ using Tensors = std::vector<std::string_view>;
 size_t tensor_count(const JsonNode* value) {
     if (value == nullptr || !value->is(JsonNode::Kind::kInteger)) return 0;
     size_t count = 0;
-    const char* end = value->text.data() + value->text.size();
-    const bool is_count = std::from_chars(value->text.data(), end, count).ec == std::errc();
-    return is_count && count <= kMaxTensors ? count : 0;
+    const std::string_view text = value->text;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), count);
+    return read.ec == std::errc() && count <= kMaxTensors ? count : 0;
 }
 
 const JsonNode* next_object(const JsonNode* node) {

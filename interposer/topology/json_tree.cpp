@@ -18,6 +18,7 @@
 #include <boost/json/detail/charconv/impl/from_chars.ipp>
 #include <boost/json/detail/impl/default_resource.ipp>
 #include <boost/json/detail/impl/except.ipp>
+#include <boost/json/detail/impl/shared_resource.ipp>
 #include <boost/json/detail/impl/stack.ipp>
 #include <boost/json/impl/error.ipp>
 
@@ -61,10 +62,12 @@ bool is_container(const JsonNode& node) { return node.is(JsonNode::Kind::kArray)
 // Takes the parser's events. Finished values wait on a stack until their container ends.
 class JsonTree::Builder {
   public:
+    // NOLINTBEGIN(readability-identifier-naming): what the parser asks for
     static constexpr size_t max_object_size = std::numeric_limits<size_t>::max();
     static constexpr size_t max_array_size = std::numeric_limits<size_t>::max();
     static constexpr size_t max_key_size = std::numeric_limits<size_t>::max();
     static constexpr size_t max_string_size = std::numeric_limits<size_t>::max();
+    // NOLINTEND(readability-identifier-naming)
 
     Builder(JsonTree* tree, std::string_view source) : tree_(tree), source_(source) {}
 
