@@ -104,7 +104,7 @@ int64_t atbprobe_publish(const char* folder, const void* image, size_t size) {
     void* copy = copy_of(image, size);
     if (copy == nullptr) return -ENOMEM;
     const int64_t result = with_channel(folder, IfMissing::kFail, [&](const Channel& channel) -> int64_t {
-        return channel_publish(channel, copy, size);
+        return channel_publish(folder, channel, copy, size);
     });
     free(copy);
     return result;

@@ -23,6 +23,21 @@ constexpr mode_t kFileMode = 0600;
 constexpr uint64_t kLargestGeneration = uint64_t{1} << 62;
 constexpr size_t kMaxNameBytes = 64;
 
+// An open file, or in its place a negative errno. Closed at the end of its scope.
+class Descriptor {
+  public:
+    explicit Descriptor(int number) : number_(number) {}
+    ~Descriptor() {
+        if (number_ >= 0) close(number_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int number() const { return number_; }
+
+  private:
+    int number_;
+};
+
 // A name in the channel's folder: `image-17`, `.new-1234-7f…`.
 struct FileName {
     char text[kMaxNameBytes];
@@ -274,45 +289,42 @@ int channel_folder_of(const char* runtime_folder, const char* config_path, std::
 }
 
 int channel_open(const char* folder, IfMissing if_missing, Channel* channel) {
-    const int channel_folder = open_channel_folder(folder, if_missing);
-    if (channel_folder < 0) return channel_folder;
+    const Descriptor channel_folder(open_channel_folder(folder, if_missing));
+    if (channel_folder.number() < 0) return channel_folder.number();
     off_t size = 0;
-    int file = open_private_file(channel_folder, kControlName, O_RDWR, &size);
-    if (file == -ENOENT && if_missing == IfMissing::kCreate) {
-        const int error = create_control(channel_folder);
-        file = error != 0 ? error : open_private_file(channel_folder, kControlName, O_RDWR, &size);
+    int opened = open_private_file(channel_folder.number(), kControlName, O_RDWR, &size);
+    if (opened == -ENOENT && if_missing == IfMissing::kCreate) {
+        const int error = create_control(channel_folder.number());
+        opened = error != 0 ? error : open_private_file(channel_folder.number(), kControlName, O_RDWR, &size);
     }
-    if (file < 0) {
-        close(channel_folder);
-        return file;
+    const Descriptor file(opened);
+    if (file.number() < 0) return file.number();
+    const int error = map_control(file.number(), size, channel);
+    if (error == 0 && if_missing == IfMissing::kCreate) {
+        // Whoever takes a channel away renames its folder first. One that is closed in its place was left halfway.
+        uint64_t closed = kChannelClosed;
+        channel->control->generation.compare_exchange_strong(closed, 0);
     }
-    const int error = map_control(file, size, channel);
-    close(file);
-    if (error != 0) {
-        close(channel_folder);
-        return error;
-    }
-    channel->folder = channel_folder;
-    return 0;
+    return error;
 }
 
 void channel_unmap(Channel* channel) {
     if (channel->control != nullptr) munmap(channel->control, kControlBytes);
-    if (channel->folder >= 0) close(channel->folder);
     *channel = Channel{};
 }
 
-int channel_read_image(const Channel& channel, uint64_t generation, ImageCopy* copy) {
+int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy) {
+    const Descriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
+    if (channel_folder.number() < 0) return channel_folder.number();
     off_t size = 0;
-    const int file = open_private_file(channel.folder, image_name(generation).text, O_RDONLY, &size);
-    if (file < 0) return file;
+    const Descriptor file(open_private_file(channel_folder.number(), image_name(generation).text, O_RDONLY, &size));
+    if (file.number() < 0) return file.number();
     int error = -EBADMSG;
     if (size > 0 && static_cast<uint64_t>(size) <= kMaxImageBytes) {
         copy->size = static_cast<size_t>(size);
         copy->bytes = malloc(copy->size);
-        error = copy->bytes == nullptr ? -ENOMEM : read_whole(file, copy->bytes, copy->size);
+        error = copy->bytes == nullptr ? -ENOMEM : read_whole(file.number(), copy->bytes, copy->size);
     }
-    close(file);
     if (error != 0) {
         free(copy->bytes);
         *copy = ImageCopy{};
@@ -320,11 +332,13 @@ int channel_read_image(const Channel& channel, uint64_t generation, ImageCopy* c
     return error;
 }
 
-int64_t channel_publish(const Channel& channel, const void* image, size_t size) {
+int64_t channel_publish(const char* folder, const Channel& channel, const void* image, size_t size) {
     ProgramView view;
     if (verify_image(image, size, &view) != Verdict::kOk) return -EBADMSG;
     const uint64_t last = channel.control->generation.load(std::memory_order_acquire);
     if (last >= kLargestGeneration) return -EPROTO;
+    const Descriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
+    if (channel_folder.number() < 0) return channel_folder.number();
 
     const uint64_t generation = last + 1;
     void* copy = malloc(size);
@@ -333,14 +347,14 @@ int64_t channel_publish(const Channel& channel, const void* image, size_t size) 
     auto* header = static_cast<ImageHeader*>(copy);
     header->generation = generation;
     header->checksum = image_checksum(copy, size);
-    const int error = write_image(channel.folder, copy, size, generation);
+    const int error = write_image(channel_folder.number(), copy, size, generation);
     free(copy);
     if (error != 0) return error;
 
     channel.control->published_at.store(realtime_nanoseconds(), std::memory_order_relaxed);
     channel.control->generation.store(generation, std::memory_order_release);
     // The last image but one may be open in a process at this moment; its reader then looks at the word again.
-    if (last != 0) unlinkat(channel.folder, image_name(last).text, 0);
+    if (last != 0) unlinkat(channel_folder.number(), image_name(last).text, 0);
     return static_cast<int64_t>(generation);
 }
 

@@ -14,9 +14,9 @@
 
 namespace atbprobe {
 
-// A mapped control file. Never unmapped while a process lives: threads may be looking at it.
+// A mapped control file. A process never unmaps one that it has used: threads may be looking at it. No descriptor is
+// kept, since a host may close any and use its number for something else.
 struct Channel {
-    int folder = -1;
     ControlHeader* control = nullptr;
     ProcessSlot* slots = nullptr;
 };
@@ -35,10 +35,10 @@ struct ImageCopy {
     void* bytes = nullptr;
     size_t size = 0;
 };
-int channel_read_image(const Channel& channel, uint64_t generation, ImageCopy* copy);
+int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy);
 
 // Returns the new generation, or a negative errno. Only one publisher at a time (the watcher's lock sees to it).
-int64_t channel_publish(const Channel& channel, const void* image, size_t size);
+int64_t channel_publish(const char* folder, const Channel& channel, const void* image, size_t size);
 
 // Claims a slot for this process, taking over those whose process is dead. Null if all are taken.
 ProcessSlot* channel_claim_slot(const Channel& channel);

@@ -6,12 +6,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <ctime>
+#include <exception>
 #include <string>
 
 #include "device.h"
 #include "environment.h"
-#include "log.h"
+#include "notices.h"
+#include "process_lock.h"
 #include "saver/saver.h"
 #include "topology/topology.h"
 
@@ -21,19 +23,29 @@ namespace {
 // No generation is as large as these two, so a thread that holds one of them always takes the slow way.
 constexpr uint64_t kNotTaken = UINT64_MAX - 1;
 constexpr uint64_t kNotStarted = UINT64_MAX - 2;
+constexpr uint64_t kLargestGeneration = UINT64_MAX - 3;
 constexpr std::atomic<uint64_t> kNoChannelWord{0};
+constexpr std::atomic<uint64_t> kTryAgainWord{kNotStarted};
 
 constexpr int kReadTries = 3;
+constexpr uint64_t kRetryNanoseconds = 100'000'000;
 
 struct Process {
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_key_t thread_end = 0;
+    bool has_thread_end = false;
     bool started = false;
-    bool wants_slot = false;  // attached, and no slot asked for yet
+    bool wants_channel = false;
+    bool wants_slot = false;
+    bool has_complained_of_channel = false;
+    bool has_complained_of_slots = false;
     std::string* config_path = nullptr;
+    std::string* folder = nullptr;  // of the channel
     Channel channel;
     ProcessSlot* slot = nullptr;
-    uint64_t generation = 0;  // the control word when `program` was last looked for
+    uint64_t slot_epoch = 0;           // counts the slots that this process has had
+    uint64_t generation = 0;           // the control word when `program` was last looked for
+    uint64_t generation_in_force = 0;  // that of `program`, in this channel
+    int32_t device = -1;
     Program* program = nullptr;
     Program* retired = nullptr;
     ThreadRecord* threads = nullptr;
@@ -45,66 +57,107 @@ ProcessCounters g_private_counters;
 std::atomic<ProcessCounters*> g_counters{&g_private_counters};
 std::atomic<bool> g_is_probed{false};
 std::atomic<bool> g_is_dumping{false};
+std::atomic<uint64_t> g_retry_at{0};  // on the monotonic clock; 0: nothing has failed
 
-class ProcessLock {
-  public:
-    ProcessLock() { pthread_mutex_lock(&g_process.lock); }
-    ~ProcessLock() { pthread_mutex_unlock(&g_process.lock); }
-    ProcessLock(const ProcessLock&) = delete;
-    ProcessLock& operator=(const ProcessLock&) = delete;
-};
-
-// ---- attaching ----
-
-void forget_thread(ThreadRecord* thread) {
-    thread->chain.forget_everything();
-    thread->program = nullptr;
-    thread->generation = kNotTaken;
+uint64_t monotonic_nanoseconds() {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-void take_slot(Process& self) {
-    self.wants_slot = false;
+// What may be over in a moment: the process is out of descriptors or memory, a folder was just taken away.
+bool may_pass(int error) {
+    for (const int passing : {EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, ENOENT, ENOSPC, EIO}) {
+        if (error == -passing) return true;
+    }
+    return false;
+}
+
+void try_again_later() { g_retry_at.store(monotonic_nanoseconds() + kRetryNanoseconds, std::memory_order_relaxed); }
+
+bool is_too_early() {
+    const uint64_t retry_at = g_retry_at.load(std::memory_order_relaxed);
+    return __builtin_expect(retry_at != 0, 0) && monotonic_nanoseconds() < retry_at;
+}
+
+uint64_t control_word() { return g_control_word.load(std::memory_order_acquire)->load(std::memory_order_acquire); }
+
+// ---- the slot ----
+
+void note_generation(const Process& self, uint64_t seen, Verdict verdict) {
+    if (self.slot == nullptr) return;
+    self.slot->device.store(self.device, std::memory_order_relaxed);
+    self.slot->generation.store(self.generation_in_force, std::memory_order_release);
+    self.slot->verdict.store(static_cast<uint32_t>(verdict), std::memory_order_relaxed);
+    self.slot->generation_seen.store(seen, std::memory_order_release);
+}
+
+void take_slot(Process& self, Notices* notices) {
     self.slot = channel_claim_slot(self.channel);
+    self.wants_slot = self.slot == nullptr;
+    ++self.slot_epoch;
     g_counters.store(self.slot == nullptr ? &g_private_counters : &self.slot->counters, std::memory_order_release);
-    for (ThreadRecord* thread = self.threads; thread != nullptr; thread = thread->next) thread->lane = nullptr;
-    if (self.slot == nullptr) {
-        log_message(LogLevel::kWarning, "all %u process slots are taken: this process works but is not shown by status",
-                    kSlotCount);
+    note_generation(self, self.generation_in_force, Verdict::kOk);
+    if (self.slot == nullptr && !self.has_complained_of_slots) {
+        self.has_complained_of_slots = true;
+        notices->add(LogLevel::kWarning,
+                     "all %u process slots are taken: this process works but status does not show it", kSlotCount);
     }
 }
 
-void attach(Process& self) {
-    std::string folder;
+void take_lane(const Process& self, ThreadRecord* thread) {
+    if (thread->lane_epoch == self.slot_epoch) return;
+    thread->lane_epoch = self.slot_epoch;
+    thread->lane = nullptr;
+    if (self.slot == nullptr) return;
+    const uint32_t lane = self.slot->lanes_used.fetch_add(1, std::memory_order_relaxed);
+    thread->lane_is_shared = lane >= kLaneCount - 1;
+    thread->lane = &self.slot->lanes[thread->lane_is_shared ? kLaneCount - 1 : lane];
+}
+
+// ---- the channel ----
+
+void complain_of_channel(Process& self, int error, Notices* notices) {
+    if (self.has_complained_of_channel) return;
+    self.has_complained_of_channel = true;
+    const char* reason = strerror(-error);
+    if (error == -EPROTO) reason = "it is damaged or of another version";
+    if (error == -EINVAL) reason = "ATBPROBE_RUNTIME_DIR is no absolute path";
+    notices->add(LogLevel::kError, "no rules can reach this process: cannot use the channel %s: %s",
+                 self.folder->c_str(), reason);
+}
+
+void attach(Process& self, Notices* notices) {
     Channel channel;
-    int error = channel_folder_of(environment_runtime_folder(), self.config_path->c_str(), &folder);
-    if (error == 0) error = channel_open(folder.c_str(), IfMissing::kCreate, &channel);
+    int error = channel_folder_of(environment_runtime_folder(), self.config_path->c_str(), self.folder);
+    if (error == 0) error = channel_open(self.folder->c_str(), IfMissing::kCreate, &channel);
+    self.wants_channel = error != 0 && may_pass(error);
     if (error != 0) {
-        log_message(LogLevel::kError, "no rules can reach this process: cannot use the channel %s: %s", folder.c_str(),
-                    error == -EPROTO ? "it is damaged or of another version" : strerror(-error));
-        g_control_word.store(&kNoChannelWord, std::memory_order_release);
+        complain_of_channel(self, error, notices);
+        if (self.wants_channel) try_again_later();
+        g_control_word.store(self.wants_channel ? &kTryAgainWord : &kNoChannelWord, std::memory_order_release);
         return;
     }
     // An earlier channel stays mapped: other threads may be reading its control word.
-    if (self.channel.folder >= 0) close(self.channel.folder);
     self.channel = channel;
-    take_slot(self);
+    self.generation = 0;
+    self.generation_in_force = 0;
+    take_slot(self, notices);
     g_control_word.store(&self.channel.control->generation, std::memory_order_release);
 }
-
-void before_fork() { pthread_mutex_lock(&g_process.lock); }
-
-void after_fork_in_parent() { pthread_mutex_unlock(&g_process.lock); }
 
 // The child keeps the mapping and the program, and needs a slot of its own. Other threads are not there any more.
 void after_fork_in_child() {
     Process& self = g_process;
-    pthread_mutex_init(&self.lock, nullptr);
     self.slot = nullptr;
+    ++self.slot_epoch;
     self.wants_slot = self.channel.control != nullptr;
     g_counters.store(&g_private_counters, std::memory_order_release);
     memset(static_cast<void*>(&g_private_counters), 0, sizeof(g_private_counters));
     for (ThreadRecord* thread = self.threads; thread != nullptr; thread = thread->next) {
-        forget_thread(thread);
+        thread->chain.forget_everything();
+        thread->program = nullptr;
+        thread->generation = kNotTaken;
         thread->lane = nullptr;
         if (thread != t_record) thread->in_use = false;
     }
@@ -112,25 +165,16 @@ void after_fork_in_child() {
     topology_after_fork_in_child();
 }
 
-void release_thread_record(void* record) {
-    auto* thread = static_cast<ThreadRecord*>(record);
-    const ProcessLock lock;
-    forget_thread(thread);
-    thread->in_use = false;
-    t_record = nullptr;
-}
-
-void start(Process& self) {
+void start(Process& self, Notices* notices) {
     self.started = true;
+    g_control_word.store(&kNoChannelWord, std::memory_order_release);
     const char* config_path = environment_config_path();
-    if (*config_path == '\0') {
-        g_control_word.store(&kNoChannelWord, std::memory_order_release);
-        return;
-    }
+    if (*config_path == '\0') return;
     g_is_probed.store(true, std::memory_order_release);
     self.config_path = new std::string(config_path);
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    attach(self);
+    self.folder = new std::string();
+    hold_lock_across_forks(after_fork_in_child);
+    attach(self, notices);
 }
 
 // ---- programs ----
@@ -147,8 +191,7 @@ void free_unused_programs(Process& self) {
             continue;
         }
         *link = program->next_retired;
-        free(program->image);
-        delete program;
+        free_program(program);
     }
 }
 
@@ -158,76 +201,83 @@ void put_in_force(Process& self, Program* program) {
         self.retired = self.program;
     }
     self.program = program;
+    self.generation_in_force = program->view.generation;
     g_is_dumping.store(program->view.program->dump_enable != 0, std::memory_order_release);
+    for (auto& counter : process_counters().hits) counter.store(0, std::memory_order_relaxed);
 }
 
-void note_generation(const Process& self, uint64_t seen, Verdict verdict) {
-    if (self.slot == nullptr) return;
-    self.slot->device.store(current_device(), std::memory_order_relaxed);
-    if (verdict == Verdict::kOk) self.slot->generation.store(seen, std::memory_order_release);
-    self.slot->verdict.store(static_cast<uint32_t>(verdict), std::memory_order_relaxed);
-    self.slot->generation_seen.store(seen, std::memory_order_release);
-}
-
-// Reads and verifies one generation. A negative errno if it could not be read at all.
-int load_program(const Process& self, uint64_t generation, Program** loaded, Verdict* verdict) {
-    ImageCopy copy;
-    const int error = channel_read_image(self.channel, generation, &copy);
-    if (error != 0) return error;
-    auto* program = new Program{};
-    program->image = copy.bytes;
-    *verdict = verify_image(copy.bytes, copy.size, &program->view);
-    if (*verdict == Verdict::kOk && program->view.generation != generation) *verdict = Verdict::kBadHeader;
-    if (*verdict == Verdict::kOk) {
-        *loaded = program;
-        return 0;
-    }
-    free(copy.bytes);
-    delete program;
-    return 0;
-}
-
-uint64_t control_word() { return g_control_word.load(std::memory_order_acquire)->load(std::memory_order_acquire); }
-
-void take_generation(Process& self, uint64_t generation) {
+void take_generation(Process& self, uint64_t generation, Notices* notices) {
     Program* program = nullptr;
-    Verdict verdict = Verdict::kOk;
-    const int error = load_program(self, generation, &program, &verdict);
+    Verdict verdict = Verdict::kUnreadable;
+    const int error = load_program(self.folder->c_str(), generation, &program, &verdict);
     if (error != 0 && control_word() != generation) return;  // replaced while it was read
-    if (program == nullptr) {
-        const char* reason = error != 0 ? strerror(-error) : verdict_name(verdict);
-        log_message(LogLevel::kError, "rules of generation %llu refused (%s); the last good rules stay in force",
-                    static_cast<unsigned long long>(generation), reason);
-        note_generation(self, generation, error != 0 ? Verdict::kTooShort : verdict);
+    if (error != 0 && may_pass(error) && error != -ENOENT) {
+        try_again_later();
         return;
     }
-    const bool was_enabled = self.program != nullptr && self.program->view.program->dump_enable != 0;
+    self.generation = generation;
+    if (program == nullptr) {
+        notices->add(LogLevel::kError, "rules of generation %llu refused (%s); the last good rules stay in force",
+                     static_cast<unsigned long long>(generation),
+                     error != 0 ? strerror(-error) : verdict_name(verdict));
+        note_generation(self, generation, verdict);
+        return;
+    }
+    const bool was_dumping = process_is_dumping();
     put_in_force(self, program);
     note_generation(self, generation, Verdict::kOk);
-    if (!was_enabled && program->view.program->dump_enable != 0) saver_announce();
+    notices->dumping_is_on = !was_dumping && process_is_dumping();
 }
 
 // Brings the process to what the control word says. A newer word may come while an image is read, and the image of
 // the older one is then gone: the newer one is read instead.
-void follow_control_word(Process& self) {
-    for (int tries = 0; tries < kReadTries; ++tries) {
+void follow_control_word(Process& self, Notices* notices) {
+    for (int tries = 0; tries < kReadTries && !is_too_early(); ++tries) {
         const uint64_t word = control_word();
-        if (word == self.generation) return;
         if (word == kChannelClosed) {
-            self.generation = 0;  // whatever the next channel holds is new
-            attach(self);
-            continue;
+            attach(self, notices);
+        } else if (word == 0) {
+            self.generation = 0;  // nothing was published in this channel; what is in force stays
+            return;
+        } else if (word > kLargestGeneration || word == self.generation) {
+            return;
+        } else {
+            take_generation(self, word, notices);
         }
-        self.generation = word;
-        if (word != 0) take_generation(self, word);
     }
 }
 
-void take_lane(const Process& self, ThreadRecord* thread) {
-    if (self.slot == nullptr || thread->lane != nullptr) return;
-    const uint32_t lane = self.slot->lanes_used.fetch_add(1, std::memory_order_relaxed);
-    thread->lane_is_shared = lane >= kLaneCount - 1;
-    thread->lane = &self.slot->lanes[thread->lane_is_shared ? kLaneCount - 1 : lane];
+void take_program(Process& self, ThreadRecord* thread, Notices* notices) {
+    g_retry_at.store(0, std::memory_order_relaxed);
+    try {
+        if (!self.started) start(self, notices);
+        if (self.wants_channel) attach(self, notices);
+        if (self.wants_slot) {
+            take_slot(self, notices);
+            // Also what a forked child has inherited is new in its process.
+            notices->dumping_is_on = process_is_dumping();
+        }
+        follow_control_word(self, notices);
+    } catch (const std::exception&) {
+        try_again_later();
+        notices->add(LogLevel::kError, "out of memory while taking new rules; the last good rules stay in force");
+    }
+    take_lane(self, thread);
+    thread->chain.forget_questions();
+    thread->program = self.program;
+    thread->word = g_control_word.load(std::memory_order_acquire);
+    thread->generation = self.generation;
+    free_unused_programs(self);
+}
+
+void release_thread_record(void* record) {
+    auto* thread = static_cast<ThreadRecord*>(record);
+    t_record = nullptr;
+    const ProcessLock lock;
+    if (!lock.is_taken()) return;  // it stays in use for good, which costs a little memory
+    thread->chain.forget_everything();
+    thread->program = nullptr;
+    thread->in_use = false;
 }
 
 }  // namespace
@@ -245,7 +295,8 @@ bool process_is_dumping() { return g_is_dumping.load(std::memory_order_acquire);
 ThreadRecord* make_thread_record() {
     Process& self = g_process;
     const ProcessLock lock;
-    if (self.thread_end == 0) pthread_key_create(&self.thread_end, release_thread_record);
+    if (!lock.is_taken()) return nullptr;
+    if (!self.has_thread_end) self.has_thread_end = pthread_key_create(&self.thread_end, release_thread_record) == 0;
     ThreadRecord* thread = self.threads;
     while (thread != nullptr && thread->in_use) thread = thread->next;
     if (thread == nullptr) {
@@ -256,34 +307,25 @@ ThreadRecord* make_thread_record() {
     }
     thread->in_use = true;
     thread->generation = kNotTaken;
-    pthread_setspecific(self.thread_end, thread);
+    if (self.has_thread_end) pthread_setspecific(self.thread_end, thread);
     t_record = thread;
     return thread;
 }
 
-namespace {
-
-void take_program_locked(Process& self, ThreadRecord* thread) {
-    const ProcessLock lock;
-    try {
-        if (!self.started) start(self);
-        if (self.wants_slot) take_slot(self);
-        follow_control_word(self);
-    } catch (const std::bad_alloc&) {
-        log_message(LogLevel::kError, "out of memory while taking new rules; the last good rules stay in force");
-    }
-    take_lane(self, thread);
-    thread->chain.forget_questions();
-    thread->program = self.program;
-    thread->generation = self.generation;
-    free_unused_programs(self);
-}
-
-}  // namespace
-
 void take_current_program(ThreadRecord* thread) {
-    take_program_locked(g_process, thread);
-    // Not under the lock, which every other thread would wait for as long as the disk is slow.
+    if (is_too_early()) return;
+    // Asked of the host's own code and of the loader, both of which may hold locks of theirs: not under ours.
+    const int32_t device = g_is_probed.load(std::memory_order_acquire) ? current_device() : -1;
+    Notices notices;
+    {
+        const ProcessLock lock;
+        if (!lock.is_taken()) return;
+        g_process.device = device;
+        take_program(g_process, thread, &notices);
+    }
+    const KeptErrno kept_errno;
+    notices.say();
+    if (notices.dumping_is_on) saver_announce();
     if (process_is_dumping()) topology_dumping_is_on();
 }
 

@@ -9,23 +9,20 @@
 #include <atomic>
 #include <cstdint>
 
-#include "channel.h"
+#include "channel_format.h"
 #include "execution_chain.h"
+#include "rule_program.h"
 
 namespace atbprobe {
 
-struct Program {
-    ProgramView view;
-    void* image;
-    Program* next_retired;
-};
-
 // What belongs to one thread. Zero-initialised; handed on to a later thread when this one ends, never freed.
 struct ThreadRecord {
-    uint64_t generation;     // the control word when `program` was taken
+    const std::atomic<uint64_t>* word;  // the control word when `program` was taken, and what it said
+    uint64_t generation;
     const Program* program;  // null while there is none
     ExecutionChain chain;
     CounterLane* lane;
+    uint64_t lane_epoch;  // of the slot that the lane is in
     bool lane_is_shared;
     bool in_use;
     ThreadRecord* next;
@@ -49,7 +46,8 @@ inline ThreadRecord* thread_record() {
 
 inline void refresh(ThreadRecord* thread) {
     const auto* word = g_control_word.load(std::memory_order_acquire);
-    if (__builtin_expect(word->load(std::memory_order_acquire) != thread->generation, 0)) take_current_program(thread);
+    const bool is_current = word == thread->word && word->load(std::memory_order_acquire) == thread->generation;
+    if (__builtin_expect(!is_current, 0)) take_current_program(thread);
 }
 
 // The first probe call of a process: reads the environment, attaches to the channel and takes the rules in force.
@@ -62,7 +60,7 @@ inline void start_process_once() {
 // Whether a config path is set, that is, whether anything can ever be dumped here.
 bool process_is_probed();
 
-// Whether the rules in force have dumping switched on.
+// Whether the rules in force dump anything.
 bool process_is_dumping();
 
 // Counts an operation that the host has executed, and one whose dump has begun.

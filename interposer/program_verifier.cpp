@@ -29,6 +29,7 @@ constexpr const char* kVerdictNames[] = {
     "bad-accepts",
     "bad-actions",
     "bad-names",
+    "unreadable",
     "unsupported",
 };
 static_assert(sizeof(kVerdictNames) / sizeof(kVerdictNames[0]) == static_cast<size_t>(Verdict::kCount));

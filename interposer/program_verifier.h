@@ -34,6 +34,7 @@ enum class Verdict : uint32_t {
     kBadAccepts,
     kBadActions,
     kBadNames,
+    kUnreadable,   // the image could not be read at all
     kUnsupported,  // a condition, budget or level that this version of the library cannot carry out
     kCount,
 };

@@ -190,9 +190,12 @@ def runtime_lock(folder: Path) -> Iterator[None]:
 
 def remove_channel(folder: Path) -> None:
     """Take the channel in `folder` away; to be called under the runtime lock. Attached processes attach anew."""
+    # Away from its place first: a process that hears of the end makes a channel there at once.
+    gone = folder.with_name(f"{folder.name}.gone-{os.getpid()}")
     with contextlib.suppress(OSError):
-        native.channel_close(str(folder))
-    shutil.rmtree(folder, ignore_errors=True)
+        folder.rename(gone)
+        native.channel_close(str(gone))
+    shutil.rmtree(gone, ignore_errors=True)
     with contextlib.suppress(OSError):
         folder.parent.rmdir()
 

@@ -71,6 +71,10 @@ class Probed:
         with self.channel() as channel:
             return next(process for process in channel.processes() if process.pid == pid)
 
+    def process_count(self) -> int:
+        with self.channel() as channel:
+            return len(channel.processes())
+
     def caller(self) -> ProbeCaller:
         return ProbeCaller(self.native_file(f"probe_caller_abi{self.abi}"), self.environment())
 

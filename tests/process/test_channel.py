@@ -5,15 +5,18 @@ Whatever is wrong, the host runs on and ends as ever, and one message says what 
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import resource
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from probed_host import ProbeCaller, Probed, image_of
+from probed_host import WAIT_SECONDS, ProbeCaller, Probed, image_of
 
 from atbprobe_rules import native
 from atbprobe_rules.channel import Channel, ChannelError, channel_folder
@@ -319,3 +322,73 @@ def test_messages_never_go_to_stdout(probed: Probed) -> None:
     with probed.caller() as host:
         assert dumps(host)
         assert re.match(r"\[?atbprobe", host.end())
+
+
+def test_a_channel_that_was_closed_halfway_is_opened_again(probed: Probed) -> None:
+    """Closed and still in its place: whoever was taking it away has died."""
+    probed.publish(EVERYTHING)
+    folder = channel_folder(str(probed.config))
+    with probed.caller() as host:
+        assert dumps(host)
+        native.channel_close(str(folder))
+        assert all(dumps(host, number) for number in range(1, 50)), "rules stay in force"
+        mappings = Path(f"/proc/{host.pid}/maps").read_text(encoding="utf-8").count("/control")
+        assert mappings <= 2, "each question must not attach anew"
+        assert probed.publish({"dump_enable": False}) == 1
+        assert not dumps(host, number=50)
+        assert host.end().count("\n") == 1
+
+
+def test_hits_are_those_of_the_rules_in_force(probed: Probed) -> None:
+    probed.publish(EVERYTHING)
+    with probed.caller() as host:
+        for number in range(5):
+            assert dumps(host, number)
+        assert probed.process(host.pid).hits[0] == 5
+        probed.publish({**EVERYTHING, "task": "statistics"})
+        assert dumps(host, number=5)
+        process = probed.process(host.pid)
+        assert (process.hits[0], process.ops_selected) == (1, 6)
+
+
+def test_out_of_descriptors_is_no_final_answer(probed: Probed) -> None:
+    """A process that cannot open a file for a moment takes its rules when it can."""
+    probed.publish(EVERYTHING)
+    with probed.caller() as host:
+        assert not host.call("IsOverflowCheck"), "it has started, and needs nothing of us yet"
+        limits = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
+        none_left = (0, limits[1])
+        resource.prlimit(host.pid, resource.RLIMIT_NOFILE, none_left)
+        assert host.call("IsTensorNeedSave")
+        assert not dumps(host)
+        assert probed.process_count() == 0
+        resource.prlimit(host.pid, resource.RLIMIT_NOFILE, limits)
+        until = time.monotonic() + WAIT_SECONDS
+        rounds = itertools.count(1)
+        while not dumps(host, next(rounds)):
+            assert time.monotonic() < until
+        resource.prlimit(host.pid, resource.RLIMIT_NOFILE, none_left)
+        probed.publish({"dump_enable": False})
+        assert dumps(host, next(rounds)), "the last good rules stay"
+        resource.prlimit(host.pid, resource.RLIMIT_NOFILE, limits)
+        while dumps(host, next(rounds)):
+            assert time.monotonic() < until
+        assert probed.process(host.pid).generation == 2
+        assert host.end().count("no rules can reach this process") == 1
+
+
+def test_a_forked_child_has_the_rules_of_its_parent_and_says_so(probed: Probed) -> None:
+    """Without an edit in between: what was in force before the fork counts in the child, and `wait` can see it."""
+    generation = probed.publish(EVERYTHING)
+    with probed.caller() as host:
+        assert dumps(host)
+        assert host.call("fork") is None
+        assert dumps(host, number=1)
+        with probed.channel() as channel:
+            processes = channel.live_processes()
+        assert len(processes) == 2
+        assert [process.generation for process in processes] == [generation, generation]
+        [child] = [process for process in processes if process.pid != host.pid]
+        assert child.ops_selected == 1
+        messages = host.end()
+    assert messages.count("Ready to dump ATB data") == 2, "two processes dump"
