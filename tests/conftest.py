@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ import psutil
 import pytest
 
 from atbprobe_rules.installation import script_folder
+from benchmarks import published_peer
 
 REPOSITORY = Path(__file__).parent.parent
 # Processes that are about to end get this long; only a test that is failing already waits for all of it.
@@ -33,10 +33,7 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
         "qemu-aarch64 or aarch64-linux-gnu-g++ is not on PATH",
         lambda: all(shutil.which(name) for name in ("qemu-aarch64", "aarch64-linux-gnu-g++")),
     ),
-    "peer": (
-        "the package mindstudio-probe is not installed",
-        lambda: importlib.util.find_spec("msprobe") is not None,
-    ),
+    "peer": (published_peer.reason_for_absence(), published_peer.is_here),
 }
 
 
