@@ -286,25 +286,30 @@ int channel_open(const char* folder, IfMissing if_missing, Channel* channel) {
         close(channel_folder);
         return file;
     }
-    const int error = map_control(file, size, channel);
+    char* path = strdup(folder);
+    const int error = path == nullptr ? -ENOMEM : map_control(file, size, channel);
     close(file);
+    close(channel_folder);
     if (error != 0) {
-        close(channel_folder);
+        free(path);
         return error;
     }
-    channel->folder = channel_folder;
+    channel->folder = path;
     return 0;
 }
 
 void channel_unmap(Channel* channel) {
     if (channel->control != nullptr) munmap(channel->control, kControlBytes);
-    if (channel->folder >= 0) close(channel->folder);
+    free(channel->folder);
     *channel = Channel{};
 }
 
 int channel_read_image(const Channel& channel, uint64_t generation, ImageCopy* copy) {
+    const int folder = open_channel_folder(channel.folder, IfMissing::kFail);
+    if (folder < 0) return folder;
     off_t size = 0;
-    const int file = open_private_file(channel.folder, image_name(generation).text, O_RDONLY, &size);
+    const int file = open_private_file(folder, image_name(generation).text, O_RDONLY, &size);
+    close(folder);
     if (file < 0) return file;
     int error = -EBADMSG;
     if (size > 0 && static_cast<uint64_t>(size) <= kMaxImageBytes) {
@@ -333,15 +338,17 @@ int64_t channel_publish(const Channel& channel, const void* image, size_t size) 
     auto* header = static_cast<ImageHeader*>(copy);
     header->generation = generation;
     header->checksum = image_checksum(copy, size);
-    const int error = write_image(channel.folder, copy, size, generation);
+    const int folder = open_channel_folder(channel.folder, IfMissing::kFail);
+    const int error = folder < 0 ? folder : write_image(folder, copy, size, generation);
     free(copy);
-    if (error != 0) return error;
-
-    channel.control->published_at.store(realtime_nanoseconds(), std::memory_order_relaxed);
-    channel.control->generation.store(generation, std::memory_order_release);
-    // The last image but one may be open in a process at this moment; its reader then looks at the word again.
-    if (last != 0) unlinkat(channel.folder, image_name(last).text, 0);
-    return static_cast<int64_t>(generation);
+    if (error == 0) {
+        channel.control->published_at.store(realtime_nanoseconds(), std::memory_order_relaxed);
+        channel.control->generation.store(generation, std::memory_order_release);
+        // The last image but one may be open in a process at this moment; its reader then looks at the word again.
+        if (last != 0) unlinkat(folder, image_name(last).text, 0);
+    }
+    if (folder >= 0) close(folder);
+    return error == 0 ? static_cast<int64_t>(generation) : error;
 }
 
 ProcessSlot* channel_claim_slot(const Channel& channel) {

@@ -14,9 +14,10 @@
 
 namespace atbprobe {
 
-// A mapped control file. Never unmapped while a process lives: threads may be looking at it.
+// A mapped control file. Never unmapped while a process lives: threads may be looking at it. No descriptor is kept
+// open: hosts close all that they do not know, and open files of their own under the same numbers.
 struct Channel {
-    int folder = -1;
+    char* folder = nullptr;  // path, malloc'ed
     ControlHeader* control = nullptr;
     ProcessSlot* slots = nullptr;
 };

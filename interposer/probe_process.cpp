@@ -91,7 +91,7 @@ void attach(Process& self) {
         return;
     }
     // An earlier channel stays mapped: other threads may be reading its control word.
-    if (self.channel.folder >= 0) close(self.channel.folder);
+    free(self.channel.folder);
     self.channel = channel;
     take_slot(self);
     g_control_word.store(&self.channel.control->generation, std::memory_order_release);

@@ -33,6 +33,7 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
         "qemu-aarch64 or aarch64-linux-gnu-g++ is not on PATH",
         lambda: all(shutil.which(name) for name in ("qemu-aarch64", "aarch64-linux-gnu-g++")),
     ),
+    "needs_strace": ("strace is not on PATH", lambda: shutil.which("strace") is not None),
     "peer": (published_peer.reason_for_absence(), published_peer.is_here),
 }
 
