@@ -23,8 +23,8 @@ PEER_FAILURE := build/peer-not-fetched
 # More arguments for pytest, as in: make test PYTEST="-k scripts -x"
 PYTEST ?=
 
-NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find interposer scripts tests/native -type f 2>/dev/null)
-CXX_FILES = $(shell find interposer tests/native -name '*.cpp' -o -name '*.h')
+NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find interposer scripts tests/native benchmarks/native -type f 2>/dev/null)
+CXX_FILES = $(shell find interposer tests/native benchmarks/native -name '*.cpp' -o -name '*.h')
 SHELL_SCRIPTS := .ci/run scripts/check_prerequisites $(wildcard scripts/atb/*.sh)
 
 help:  ## Show this list
@@ -48,7 +48,7 @@ lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
 	$(BIN)/lint-imports --no-logo >$(RELEASE)/lint-imports.log || { cat $(RELEASE)/lint-imports.log; exit 1; }
 	$(if $(CXX_FILES),$(BIN)/clang-format --dry-run -Werror $(CXX_FILES))
 	$(BIN)/python $(BIN)/run-clang-tidy.py -quiet -p $(RELEASE) -clang-tidy-binary $(BIN)/clang-tidy \
-	    "^$(CURDIR)/(interposer|tests/native)/" >$(RELEASE)/clang-tidy.log 2>&1 \
+	    "^$(CURDIR)/(interposer|tests/native|benchmarks/native)/" >$(RELEASE)/clang-tidy.log 2>&1 \
 	    || { grep -vE '^\[|warnings? (generated|treated)|^Suppressed' $(RELEASE)/clang-tidy.log; exit 1; }
 	if command -v shellcheck >/dev/null; then \
 	    shellcheck --external-sources $(SHELL_SCRIPTS); \
