@@ -32,7 +32,9 @@ def results(rounds: int = ROUNDS) -> Iterator[Result]:
 
 def table_line(result: Result) -> str:
     their = "-" if result.peer is None else f"{result.peer:10.1f}"
-    ratio = "-" if result.ratio is None else f"{result.ratio:7.1f}x ({min(result.ratios):.1f} to {max(result.ratios):.1f})"
+    ratio = (
+        "-" if result.ratio is None else f"{result.ratio:7.1f}x ({min(result.ratios):.1f} to {max(result.ratios):.1f})"
+    )
     return f"{result.name:32} {result.ours:10.1f} {their:>10}  {result.unit:16} {ratio}"
 
 

@@ -56,13 +56,6 @@ OpenOperation* OpenOperations::open(uint64_t round, const char* dir, size_t leng
     return operation;
 }
 
-bool OpenOperations::any_begun_in_round(uint64_t round) const {
-    for (size_t i = 0; i < count_; ++i) {
-        if (operations_[i].begun && operations_[i].round == round) return true;
-    }
-    return false;
-}
-
 bool OpenOperations::innermost_contains(const char* path, size_t length) const {
     return count_ != 0 && is_on_the_way(operations_[count_ - 1], path, length);
 }

@@ -35,7 +35,12 @@ class OpenOperations {
 
     const char* innermost_dir() const { return dir_; }
 
-    bool any_begun_in_round(uint64_t round) const;
+    bool any_begun_in_round(uint64_t round) const {
+        for (size_t i = 0; i < count_; ++i) {
+            if (operations_[i].begun && operations_[i].round == round) return true;
+        }
+        return false;
+    }
 
     // Whether `path` lies in the directory of the innermost one.
     bool innermost_contains(const char* path, size_t length) const;
