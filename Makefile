@@ -49,7 +49,7 @@ lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
 	$(if $(CXX_FILES),$(BIN)/clang-format --dry-run -Werror $(CXX_FILES))
 	$(BIN)/python $(BIN)/run-clang-tidy.py -quiet -p $(RELEASE) -clang-tidy-binary $(BIN)/clang-tidy \
 	    "^$(CURDIR)/(interposer|tests/native|benchmarks/native)/" >$(RELEASE)/clang-tidy.log 2>&1 \
-	    || { grep -vE '^\[|warnings? (generated|treated)|^Suppressed' $(RELEASE)/clang-tidy.log; exit 1; }
+	    || { grep -vE '^$$|^\[|warnings? (generated|treated)|^Suppressed' $(RELEASE)/clang-tidy.log; exit 1; }
 	if command -v shellcheck >/dev/null; then \
 	    shellcheck --external-sources $(SHELL_SCRIPTS); \
 	else \

@@ -17,13 +17,13 @@ class ATBPROBE_EXPORT Probe {
         std::string dtype;
         std::string format;
         std::string shape;
-        std::string filePath;
+        std::string path;
     };
 
     static void UpdateConfig();
-    static bool IsTensorNeedSave(const std::vector<int64_t>& ids, const std::string& opType);
-    static bool IsExecuteCountInRange(const uint64_t executeCount);
-    static bool IsSaveTensorInSpecificDir(const std::string& tensorDir);
+    static bool IsTensorNeedSave(const std::vector<int64_t>& ids, const std::string& op_type);
+    static bool IsExecuteCountInRange(const uint64_t round);
+    static bool IsSaveTensorInSpecificDir(const std::string& dir);
     static bool IsSaveTensorBefore();
     static bool IsSaveTensorAfter();
     static bool IsSaveTensorData();
@@ -32,24 +32,24 @@ class ATBPROBE_EXPORT Probe {
     static bool IsSaveIntensor();
     static bool IsSaveOuttensor();
     static void SaveTensor(const std::string& format, const std::string& dtype, const std::string& dims,
-                           const void* hostData, uint64_t dataSize, const std::string& filePath);
+                           const void* host_data, uint64_t bytes, const std::string& path);
     static bool IsSaveTiling();
-    static void SaveTiling(const uint8_t* data, uint64_t dataSize, const std::string& filePath);
+    static void SaveTiling(const uint8_t* data, uint64_t bytes, const std::string& path);
     static bool IsSaveParam();
-    static void SaveParam(const std::string& param, const std::string& filePath);
+    static void SaveParam(const std::string& param, const std::string& path);
     static bool ReportOperationGraphEnable();
-    static void ReportOperationGraph(const std::string& opName, const std::string& graph);
+    static void ReportOperationGraph(const std::string& op_name, const std::string& graph);
     static bool ReportOperationStatisticEnable();
-    static void ReportOperationSetupStatistic(const uint64_t executeCount, const std::string& opName,
+    static void ReportOperationSetupStatistic(const uint64_t round, const std::string& op_name,
                                               const std::string& statistic);
-    static void ReportOperationExecuteStatistic(const uint64_t executeCount, const std::string& opName,
+    static void ReportOperationExecuteStatistic(const uint64_t round, const std::string& op_name,
                                                 const std::string& statistic);
     static bool ReportOperationIOTensorEnable();
-    static void ReportOperationIOTensor(const size_t executeCount, const std::string& opName, const std::string& opType,
-                                        const std::vector<Tensor>& inTensors, const std::vector<Tensor>& outTensors);
+    static void ReportOperationIOTensor(const size_t round, const std::string& op_name, const std::string& op_type,
+                                        const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
     static bool ReportKernelIOTensorEnable();
-    static void ReportKernelIOTensor(const size_t executeCount, const std::string& opName, const std::string& opType,
-                                     const std::vector<Tensor>& inTensors, const std::vector<Tensor>& outTensors);
+    static void ReportKernelIOTensor(const size_t round, const std::string& op_name, const std::string& op_type,
+                                     const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
     static bool IsOverflowCheck();
     static bool IsOverflowStop();
     static void ReportOverflowKernel(const std::string& kernel);
@@ -60,9 +60,9 @@ using atbprobe::Pass;
 void Probe::UpdateConfig() { atbprobe::probe_setup_done(); }
 
 bool Probe::IsTensorNeedSave(const std::vector<int64_t>&, const std::string&) { return atbprobe::probe_is_on(); }
-bool Probe::IsExecuteCountInRange(const uint64_t executeCount) { return atbprobe::probe_ask_round(executeCount); }
-bool Probe::IsSaveTensorInSpecificDir(const std::string& tensorDir) {
-    return atbprobe::probe_ask_dir(tensorDir.data(), tensorDir.size());
+bool Probe::IsExecuteCountInRange(const uint64_t round) { return atbprobe::probe_ask_round(round); }
+bool Probe::IsSaveTensorInSpecificDir(const std::string& dir) {
+    return atbprobe::probe_ask_dir(dir.data(), dir.size());
 }
 bool Probe::IsSaveTensorBefore() { return atbprobe::probe_ask_pass(Pass::kBefore); }
 bool Probe::IsSaveTensorAfter() { return atbprobe::probe_ask_pass(Pass::kAfter); }
@@ -73,17 +73,17 @@ bool Probe::IsSaveIntensor() { return atbprobe::probe_is_on(); }
 bool Probe::IsSaveOuttensor() { return atbprobe::probe_is_on(); }
 
 void Probe::SaveTensor(const std::string& format, const std::string& dtype, const std::string& dims,
-                       const void* hostData, uint64_t dataSize, const std::string& filePath) {
+                       const void* host_data, uint64_t bytes, const std::string& path) {
     const auto view = [](const std::string& text) { return std::string_view(text.data(), text.size()); };
-    atbprobe::probe_save_tensor({view(dtype), view(format), view(dims), hostData, dataSize, view(filePath)});
+    atbprobe::probe_save_tensor({view(dtype), view(format), view(dims), host_data, bytes, view(path)});
 }
 
 bool Probe::IsSaveTiling() { return false; }
 void Probe::SaveTiling(const uint8_t*, uint64_t, const std::string&) {}
 
 bool Probe::IsSaveParam() { return atbprobe::probe_ask_param(); }
-void Probe::SaveParam(const std::string& param, const std::string& filePath) {
-    atbprobe::probe_save_param({param.data(), param.size()}, {filePath.data(), filePath.size()});
+void Probe::SaveParam(const std::string& param, const std::string& path) {
+    atbprobe::probe_save_param({param.data(), param.size()}, {path.data(), path.size()});
 }
 
 // Graphs are not collected by this version, and a host that is told so does not build them.
@@ -118,12 +118,12 @@ namespace atb_speed {
 
 class ATBPROBE_EXPORT SpeedProbe {
   public:
-    static bool IsReportModelTopoInfo(const std::string& modelName);
-    static void ReportModelTopoInfo(const std::string& modelName, const std::string& graph);
+    static bool IsReportModelTopoInfo(const std::string& model);
+    static void ReportModelTopoInfo(const std::string& model, const std::string& graph);
 };
 
-bool SpeedProbe::IsReportModelTopoInfo(const std::string& modelName) {
-    return atbprobe::probe_ask_model_topology({modelName.data(), modelName.size()});
+bool SpeedProbe::IsReportModelTopoInfo(const std::string& model) {
+    return atbprobe::probe_ask_model_topology({model.data(), model.size()});
 }
 void SpeedProbe::ReportModelTopoInfo(const std::string&, const std::string&) {}
 

@@ -18,6 +18,7 @@ from atbprobe_rules.installation import script_folder
 from benchmarks import published_peer
 
 REPOSITORY = Path(__file__).parent.parent
+BASE_PREFIX = f"atbprobe-tests-{os.getuid()}-"
 # Processes that are about to end get this long; only a test that is failing already waits for all of it.
 LEFTOVER_GRACE_SECONDS = 10
 
@@ -42,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Put the tests' folders into memory where that is possible: they hold tens of thousands of small files."""
     memory = Path("/dev/shm")
     if config.option.basetemp is None and os.access(memory, os.W_OK):
-        folder = tempfile.mkdtemp(prefix=f"atbprobe-tests-{os.getuid()}-", dir=memory)
+        folder = tempfile.mkdtemp(prefix=BASE_PREFIX, dir=memory)
         config.option.basetemp = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
@@ -144,5 +145,14 @@ def _command_line(process: psutil.Process) -> str:
 
 
 def _shared_memory_entries() -> set[str]:
+    """The channels in the default place that belong to configs of these tests; others may be in use."""
     folder = Path(f"/dev/shm/atbprobe-{os.getuid()}")
-    return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    entries = folder.iterdir() if folder.is_dir() else ()
+    return {entry.name for entry in entries if BASE_PREFIX in _text_of(entry / "watcher.json")}
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

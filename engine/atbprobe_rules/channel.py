@@ -13,6 +13,7 @@ import fcntl
 import json
 import mmap
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,10 @@ SLOT_BYTES = 4096
 CONTROL_BYTES = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES
 CLOSED = 2**64 - 1
 LOSS_REASONS = ("queue_stalled", "no_space", "write_failed", "out_of_memory", "bad_path", "at_exit")
+# What the watcher leaves beside the control file.
+LOG_NAME = "watch.log"
+WATCHER_NOTE = "watcher.json"
+REJECTED_NOTE = "rejected.json"
 _LOSS_COUNTERS = 8
 _MAX_RULES = 64
 
@@ -99,6 +104,9 @@ CONTROL = np.dtype(
     }
 )
 
+_BEGIN = CHANNEL_MAGIC + CHANNEL_VERSION.to_bytes(4, "little")
+"""How every control file begins."""
+
 
 class ChannelError(AtbprobeError):
     """The channel cannot be used: damaged, of another version, of another user, or no room for it."""
@@ -147,7 +155,10 @@ def channel_folder(config: str) -> Path:
 
 def runtime_folder() -> Path:
     """Return the folder that holds the channels of this user; the probe library looks for it in the same place."""
-    return Path(os.environ.get("ATBPROBE_RUNTIME_DIR") or f"/dev/shm/atbprobe-{os.geteuid()}")
+    folder = Path(os.environ.get("ATBPROBE_RUNTIME_DIR") or f"/dev/shm/atbprobe-{os.geteuid()}")
+    if not folder.is_absolute():
+        raise ChannelError(f"ATBPROBE_RUNTIME_DIR must be an absolute path, not {folder}")
+    return folder
 
 
 def existing_channels() -> list[Path]:
@@ -170,14 +181,24 @@ def runtime_lock(folder: Path) -> Iterator[None]:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if _is_still(runtime, descriptor):
+            if is_still(runtime, descriptor):
                 yield
                 return
         finally:
             os.close(descriptor)
 
 
-def _is_still(path: Path, descriptor: int) -> bool:
+def remove_channel(folder: Path) -> None:
+    """Take the channel in `folder` away; to be called under the runtime lock. Attached processes attach anew."""
+    with contextlib.suppress(OSError):
+        native.channel_close(str(folder))
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()
+
+
+def is_still(path: Path, descriptor: int) -> bool:
+    """Tell whether `path` names what is open as `descriptor`."""
     try:
         now = path.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -212,15 +233,13 @@ class Channel:
                 raise ChannelError(f"the channel {folder} belongs to another user")
             if os.fstat(descriptor).st_size != CONTROL_BYTES:
                 raise ChannelError(_damaged(folder))
+            begin = os.pread(descriptor, len(_BEGIN), 0)
+            if begin != _BEGIN:
+                raise ChannelError(_damaged(folder))
             memory = mmap.mmap(descriptor, CONTROL_BYTES, mmap.MAP_SHARED, mmap.PROT_READ)
         finally:
             os.close(descriptor)
-        channel = cls(folder, memory)
-        control = channel._control[0]
-        if control["magic"] != CHANNEL_MAGIC or control["version"] != CHANNEL_VERSION:
-            channel.close()
-            raise ChannelError(_damaged(folder))
-        return channel
+        return cls(folder, memory)
 
     def close(self) -> None:
         """Give the mapping back."""
@@ -289,14 +308,19 @@ class Channel:
         return note if isinstance(note, dict) else None
 
     def write_note(self, name: str, note: dict[str, Any] | None) -> None:
-        """Leave a note for whoever asks, whole or not at all; None takes it away."""
+        """Leave a note for whoever asks, whole or not at all; None takes it away. Raises ChannelError."""
         path = self.folder / name
-        if note is None:
-            path.unlink(missing_ok=True)
-            return
         temporary = path.with_name(f".{name}-{os.getpid()}")
-        temporary.write_text(json.dumps(note), encoding="utf-8")
-        temporary.replace(path)
+        try:
+            if note is None:
+                path.unlink(missing_ok=True)
+                return
+            temporary.write_text(json.dumps(note), encoding="utf-8")
+            temporary.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise ChannelError(_reason(self.folder, error)) from error
 
 
 def _process_of(slot: Any, rule_count: int) -> Process:

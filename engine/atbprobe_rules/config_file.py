@@ -34,12 +34,17 @@ class Reading:
 
     @property
     def content_hash(self) -> bytes:
-        """The SHA-256 of the content, NO_FILE_HASH without one."""
-        return NO_FILE_HASH if self.data is None else hashlib.sha256(self.data).digest()
+        """The SHA-256 of the content; of the fault where there is one, which no content in force has; NO_FILE_HASH."""
+        if self.missing:
+            return NO_FILE_HASH
+        return hashlib.sha256(f"fault: {self.fault}".encode() if self.data is None else self.data).digest()
 
 
-def read_config_file(path: Path) -> Reading:
-    """Read the config file at `path`; never raises on account of the file."""
+def read_config_file(path: Path, *, from_anybody: bool = False) -> Reading:
+    """Read the config file at `path`; never raises on account of the file.
+
+    `from_anybody`: also one that others may write; for whoever only looks at what it would select.
+    """
     try:
         # Without O_NONBLOCK a pipe by that name would hold the watcher for ever.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -47,22 +52,29 @@ def read_config_file(path: Path) -> Reading:
         return Reading(missing=True)
     except OSError as error:
         return Reading(fault=f"{path}: {error.strerror}")
-    with os.fdopen(descriptor, "rb") as file:
-        fault = _distrust(path, os.fstat(descriptor))
-        if fault is not None:
-            return Reading(fault=fault)
-        try:
-            return Reading(data=file.read(MAX_BYTES + 1))
-        except OSError as error:
-            return Reading(fault=f"{path}: {error.strerror}")
+    try:
+        fault = _distrust(path, os.fstat(descriptor), from_anybody)
+        return Reading(fault=fault) if fault is not None else Reading(data=_read(descriptor, MAX_BYTES + 1))
+    except OSError as error:
+        return Reading(fault=f"{path}: {error.strerror}")
+    finally:
+        os.close(descriptor)
 
 
-def _distrust(path: Path, status: os.stat_result) -> str | None:
+def _read(descriptor: int, limit: int) -> bytes:
+    parts = []
+    while limit > 0 and (part := os.read(descriptor, limit)):
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
+
+
+def _distrust(path: Path, status: os.stat_result, from_anybody: bool) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return f"{path} is not a regular file"
     owned = status.st_uid in (os.geteuid(), 0)
     closed = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if owned and closed:
+    if from_anybody or (owned and closed):
         return None
     return (
         f"{path} belongs to {_user_name(status.st_uid)} and has mode {stat.S_IMODE(status.st_mode):04o}: "

@@ -96,5 +96,8 @@ def _tasks(mask: int) -> tuple[str, ...]:
 def _number(text: str) -> int | None:
     if not (text.isascii() and text.isdecimal()):
         return None
-    number = int(text)
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(MAX_NUMBER)):
+        return None
+    number = int(digits)
     return number if number <= MAX_NUMBER else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,11 @@ class ProcessName:
         """Name the running process `pid`; None if there is none."""
         start_time = start_time_of(pid)
         return cls(pid, start_time) if start_time else None
+
+    @classmethod
+    def of_this(cls) -> ProcessName:
+        """Name the process that asks."""
+        return cls(os.getpid(), start_time_of(os.getpid()))
 
     @property
     def alive(self) -> bool:

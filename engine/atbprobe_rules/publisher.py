@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atbprobe_rules.channel import Channel
+from atbprobe_rules.channel import REJECTED_NOTE, Channel, ChannelError
 from atbprobe_rules.check import check_config
 from atbprobe_rules.compiled_config import compile_config
 from atbprobe_rules.compiler import compile_selection
@@ -20,7 +20,6 @@ from atbprobe_rules.image import encode
 from atbprobe_rules.program import Program
 
 QUIET_SECONDS = 0.3
-REJECTED_NOTE = "rejected.json"
 
 Report = Callable[[str], None]
 
@@ -35,8 +34,7 @@ class Publisher:
         self._settled: Reading | None = None
         self._doubtful: Reading | None = None
         self._doubtful_until = 0.0
-        published = channel.published()
-        self._published_hash = None if published is None else bytes.fromhex(published.config_hash)
+        self._published_hash = _hash_in_force(channel)
 
     def look(self, now: float) -> float | None:
         """Look at the file, `now` being seconds on a clock that never goes back.
@@ -89,16 +87,24 @@ class Publisher:
             self._reject(_fault_to_json(self._config, reading.fault), reading.fault, reading.content_hash)
 
     def _turn_off(self) -> None:
+        self._channel.write_note(REJECTED_NOTE, None)
         if self._published_hash in (None, NO_FILE_HASH):
             self._report(f"{self._config}: no such file yet; nothing is dumped until there is one")
             return
         self._publish(dumping_off())
-        self._channel.write_note(REJECTED_NOTE, None)
         self._report(f"{self._config} was deleted: dumping is off")
 
     def _reject(self, note: dict[str, Any], text: str, content_hash: bytes) -> None:
-        self._channel.write_note(REJECTED_NOTE, {**note, "content_hash": content_hash.hex()})
+        self._channel.write_note(REJECTED_NOTE, {**note, "content_hash": content_hash.hex(), "text": text})
         self._report(f"{text}\n{self._config}: refused; the last good rules stay in force")
+
+
+def _hash_in_force(channel: Channel) -> bytes | None:
+    try:
+        published = channel.published()
+    except ChannelError:
+        return None  # a damaged image; the next one takes its place
+    return None if published is None else bytes.fromhex(published.config_hash)
 
 
 def warm_up() -> None:

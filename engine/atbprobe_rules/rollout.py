@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atbprobe_rules.channel import Channel, Process, Published
-from atbprobe_rules.config_file import NO_FILE_HASH, Reading, read_config_file
-from atbprobe_rules.publisher import REJECTED_NOTE
+from atbprobe_rules.channel import REJECTED_NOTE, Channel, Process, Published
+from atbprobe_rules.config_file import Reading, read_config_file
 
 POLL_SECONDS = 0.005
 
@@ -28,10 +28,11 @@ class Stage(enum.Enum):
 
 @dataclass(frozen=True)
 class Rollout:
-    """One look. `waiting` are the live processes that have not taken the published rules, `refusing` those that
-    have looked at them and cannot."""
+    """One look. `watched`: there is a live watcher. `waiting` are the live processes that have not taken the published
+    rules, `refusing` those that have looked at them and cannot."""
 
     stage: Stage
+    watched: bool
     published: Published | None = None
     rejection: dict[str, Any] | None = None
     live: list[Process] = field(default_factory=list)
@@ -46,41 +47,37 @@ class Rollout:
     @property
     def is_final(self) -> bool:
         """Whether waiting longer changes nothing, as long as the file stays as it is."""
-        return self.stage not in (Stage.NOT_PUBLISHED, Stage.PUBLISHED)
+        if self.stage is Stage.NOT_PUBLISHED:
+            return not self.watched
+        return self.stage is not Stage.PUBLISHED
 
 
 def look(channel: Channel, config: Path) -> Rollout:
     """Tell how far the present content of `config` has come."""
     reading = read_config_file(config)
     published = channel.published()
-    if reading.missing and published is None:
-        return Rollout(Stage.NO_FILE)
-    rejection = _rejection_of(channel, reading)
-    if rejection is not None:
-        return Rollout(Stage.REJECTED, published, rejection)
-    if published is None or bytes.fromhex(published.config_hash) != reading.content_hash:
-        return Rollout(Stage.NOT_PUBLISHED, published)
-
+    watcher = channel.watcher()
+    watched = watcher is not None and watcher.alive
     live = channel.live_processes()
+    rejection = _rejection_of(channel, reading)
+    if reading.missing and published is None:
+        return Rollout(Stage.NO_FILE, watched, live=live)
+    if rejection is not None:
+        return Rollout(Stage.REJECTED, watched, published, rejection, live)
+    if published is None or bytes.fromhex(published.config_hash) != reading.content_hash:
+        return Rollout(Stage.NOT_PUBLISHED, watched, published, live=live)
+
     behind = [process for process in live if process.generation != published.generation]
     refusing = [process for process in behind if process.generation_seen == published.generation]
     waiting = [process for process in behind if process not in refusing]
     stage = Stage.PUBLISHED if waiting else Stage.REFUSED if refusing else Stage.ADOPTED
-    return Rollout(stage, published, None, live, waiting, refusing)
+    return Rollout(stage, watched, published, None, live, waiting, refusing)
 
 
-def wait_until_settled(channel: Channel, config: Path, seconds: float) -> Rollout:
-    """Wait until the watcher is done with the file; return the last look, settled or not."""
+def wait_for(channel: Channel, config: Path, is_enough: Callable[[Rollout], bool], seconds: float) -> Rollout:
+    """Look until `is_enough`, at most so many seconds; return the last look, enough or not."""
     until = time.monotonic() + seconds
-    while not (rollout := look(channel, config)).is_settled_in_watcher and time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
-    return rollout
-
-
-def wait_until_adopted(channel: Channel, config: Path, seconds: float) -> Rollout:
-    """Wait until every live process has taken the file's content; return the last look, final or not."""
-    until = time.monotonic() + seconds
-    while not (rollout := look(channel, config)).is_final and time.monotonic() < until:
+    while not is_enough(rollout := look(channel, config)) and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
     return rollout
 
@@ -89,5 +86,4 @@ def _rejection_of(channel: Channel, reading: Reading) -> dict[str, Any] | None:
     note = channel.read_note(REJECTED_NOTE)
     if note is None or reading.missing:
         return None
-    expected = NO_FILE_HASH if reading.data is None else reading.content_hash
-    return note if note.get("content_hash") == expected.hex() else None
+    return note if note.get("content_hash") == reading.content_hash.hex() else None

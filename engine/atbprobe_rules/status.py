@@ -7,10 +7,16 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from atbprobe_rules.channel import Channel, Process, Published, existing_channels
+from atbprobe_rules.channel import (
+    REJECTED_NOTE,
+    WATCHER_NOTE,
+    Channel,
+    ChannelError,
+    Process,
+    Published,
+    existing_channels,
+)
 from atbprobe_rules.processes import ProcessName
-from atbprobe_rules.publisher import REJECTED_NOTE
-from atbprobe_rules.watch import WATCHER_NOTE
 
 _NANOSECONDS = 1_000_000_000
 
@@ -33,26 +39,31 @@ class Status:
         watcher = None
         if self.watcher is not None:
             watcher = {"pid": self.watcher.pid, "alive": self.watcher.alive, "log": self.log}
-        rejected = self.rejected
-        if rejected is not None:
-            rejected = {key: value for key, value in rejected.items() if key != "content_hash"}
         rule_names = () if published is None else published.rule_names
         return {
             "config": self.config,
             "channel": str(self.folder),
             "generation": 0 if published is None else published.generation,
             "rules_hash": None if published is None else published.config_hash,
-            "taken_at": None if published is None else taken_at(published).isoformat().replace("+00:00", "Z"),
+            "taken_at": None if published is None else _utc(published),
             "watcher": watcher,
-            "rejected": rejected,
+            "rejected": rejection_to_json(self.rejected),
             "processes": [_process_to_json(process, rule_names) for process in self.processes],
         }
 
 
+def rejection_to_json(note: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what `check --json` prints of the refused content; the note has more."""
+    return None if note is None else {key: note[key] for key in ("file", "ok", "diagnostics")}
+
+
+def _utc(published: Published) -> str:
+    return taken_at(published).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def taken_at(published: Published) -> datetime:
-    """Return when the rules were put in force, UTC, to the millisecond."""
-    moment = datetime.fromtimestamp(published.published_at / _NANOSECONDS, timezone.utc)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    """Return when the rules were put in force."""
+    return datetime.fromtimestamp(published.published_at / _NANOSECONDS, timezone.utc)
 
 
 def status_of(channel: Channel, config: str) -> Status:
@@ -74,8 +85,11 @@ def watched_configs() -> list[str]:
     """Return the config files of all channels of this user whose watcher has said which one it is."""
     found = []
     for folder in existing_channels():
-        with Channel.attach(folder) as channel:
-            note = channel.read_note(WATCHER_NOTE)
+        try:
+            with Channel.attach(folder) as channel:
+                note = channel.read_note(WATCHER_NOTE)
+        except (ChannelError, OSError):
+            continue  # damaged, or just taken away
         if note is not None and isinstance(note.get("config"), str):
             found.append(note["config"])
     return found

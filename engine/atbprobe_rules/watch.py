@@ -1,9 +1,8 @@
 """The watcher: one process for one config, which publishes the file's rules whenever the file changes.
 
-A watchdog observer hears what happens in the file's folder (renames and link swaps happen there, not in the file), and
-each time the file is looked at anew; so it is once a second too, since some edits make no event there. The watcher
-stays for the shells that hold it (holds.py) and for the processes attached to its channel, and takes the channel with
-it when there are neither.
+The file is looked at anew whenever something is heard of it (file_events.py), and once a second too, since some edits
+make no event. The watcher stays for the shells that hold it (holds.py) and for the processes attached to its channel,
+and takes the channel with it when there are neither.
 """
 
 from __future__ import annotations
@@ -12,70 +11,50 @@ import contextlib
 import fcntl
 import os
 import select
-import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from watchdog.events import (
-    DirDeletedEvent,
-    DirMovedEvent,
-    FileClosedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
-from watchdog.observers import Observer
-
 from atbprobe_rules import native
-from atbprobe_rules.channel import Channel, ChannelError, channel_folder, runtime_lock
-from atbprobe_rules.holds import holders
+from atbprobe_rules.channel import (
+    LOG_NAME,
+    WATCHER_NOTE,
+    Channel,
+    ChannelError,
+    channel_folder,
+    is_still,
+    remove_channel,
+    runtime_lock,
+)
+from atbprobe_rules.errors import AtbprobeError
+from atbprobe_rules.file_events import FileEvents
+from atbprobe_rules.holds import hold, holders, release
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.publisher import Publisher, Report, warm_up
 
 LOOK_SECONDS = 1.0
-WATCHER_NOTE = "watcher.json"
-LOG_NAME = "watch.log"
-
-# Opening and reading are left out: the watcher does both itself, and would wake itself for ever.
-_EVENTS: list[type[FileSystemEvent]] = [
-    FileCreatedEvent,
-    FileModifiedEvent,
-    FileClosedEvent,
-    FileMovedEvent,
-    FileDeletedEvent,
-    DirMovedEvent,
-    DirDeletedEvent,
-]
 
 
-class AlreadyWatchedError(Exception):
+class AlreadyWatchedError(AtbprobeError):
     """Another watcher has this config."""
 
 
-class _Waker(FileSystemEventHandler):
-    """Turns whatever happens in a watched folder into one signal."""
-
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
-
-    def on_any_event(self, event: FileSystemEvent) -> None:
-        self._wake()
-
-
 class Watcher:
-    """Watches one config file. `config` is absolute, as in ``ATB_DUMP_CONFIG``; `report` takes lines for a person."""
+    """Watches one config file.
 
-    def __init__(self, config: Path, report: Report) -> None:
+    `config` is absolute, as in ``ATB_DUMP_CONFIG``; `report` takes lines for a person. With `holds_itself` the watcher
+    stays until it is stopped, whether anybody else needs it or not.
+    """
+
+    def __init__(self, config: Path, report: Report, *, holds_itself: bool) -> None:
         self._config = config
         self._report = report
+        self._holds_itself = holds_itself
         self._folder = channel_folder(str(config))
+        self._name = ProcessName.of_this()
         # A file to poll, since a signal handler may write to it and may not touch a lock.
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._stopped = False
@@ -83,20 +62,27 @@ class Watcher:
 
     def wake(self) -> None:
         """Look at the file and at who holds the watcher, now. To be called from any thread or signal handler."""
-        os.eventfd_write(self._bell, 1)
+        with contextlib.suppress(OSError):  # `run` is over
+            os.eventfd_write(self._bell, 1)
 
     def stop(self) -> None:
         """Make `run` return soon; as `wake`."""
         self._stopped = True
         self.wake()
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether `stop` was called, as against nobody needing the watcher any more."""
+        return self._stopped
+
     def run(self) -> None:
         """Watch until stopped or needed by nobody. Raises AlreadyWatchedError, ChannelError. Once for each Watcher."""
         try:
-            with self._sole_watcher() as channel, self._observing():
-                self._keep_published(channel)
+            with self._sole_watcher() as channel, FileEvents(self._config, self.wake, self._report) as events:
+                self._keep_published(channel, events)
         finally:
-            os.close(self._bell)
+            bell, self._bell = self._bell, -1  # a late signal must not write to a number that is used anew
+            os.close(bell)
 
     @contextlib.contextmanager
     def _sole_watcher(self) -> Iterator[Channel]:
@@ -112,35 +98,26 @@ class Watcher:
             log = str(self._folder / LOG_NAME)
             channel.write_note(WATCHER_NOTE, {"config": str(self._config), "log": log})
             self._give_sign_of_life()
+            if self._holds_itself:
+                hold(self._folder, self._name)
         try:
             yield channel
         finally:
-            with contextlib.suppress(FileNotFoundError):  # taken away already
+            release(self._folder, self._name)
+            if is_still(self._folder, lock):  # not taken away, nor made anew by others after that
                 native.channel_heartbeat(str(self._folder), 0, 0)
                 self._leave_if_unneeded(channel)
             os.close(lock)
             channel.close()
 
-    @contextlib.contextmanager
-    def _observing(self) -> Iterator[None]:
-        observer = Observer()
-        waker = _Waker(self.wake)
-        for folder in _folders_to_watch(self._config):
-            try:
-                observer.schedule(waker, str(folder), event_filter=_EVENTS)
-            except OSError as error:
-                self._report(f"{folder}: {error.strerror}; the config is looked at once a second instead")
-        observer.start()
-        try:
-            yield
-        finally:
-            observer.stop()
-            observer.join()
-
-    def _keep_published(self, channel: Channel) -> None:
+    def _keep_published(self, channel: Channel, events: FileEvents) -> None:
         publisher = Publisher(channel, self._config, self._report)
         warm_up()
         while not self._stopped:
+            if not self._folder.exists():
+                self._report(f"{self._folder} was removed: nothing can be published any more")
+                return
+            events.follow()  # before the look, so that no change falls between the two
             again_at = self._look(publisher)
             self._give_sign_of_life()
             if self._leave_if_unneeded(channel):
@@ -164,9 +141,7 @@ class Watcher:
         return again_at
 
     def _give_sign_of_life(self) -> None:
-        this = ProcessName.of(os.getpid())
-        assert this is not None, "this process runs"
-        native.channel_heartbeat(str(self._folder), this.pid, this.start_time)
+        native.channel_heartbeat(str(self._folder), self._name.pid, self._name.start_time)
 
     def _leave_if_unneeded(self, channel: Channel) -> bool:
         """Take the channel away if nobody needs it, and tell whether that was so."""
@@ -176,20 +151,11 @@ class Watcher:
         with runtime_lock(self._folder):
             if self._is_needed(channel):
                 return False
-            native.channel_close(str(self._folder))
-            shutil.rmtree(self._folder, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                self._folder.parent.rmdir()
+            remove_channel(self._folder)
             return True
 
     def _is_needed(self, channel: Channel) -> bool:
         return bool(holders(self._folder) or channel.live_processes())
-
-
-def _folders_to_watch(config: Path) -> list[Path]:
-    """Return the folders in which a change of the file shows: its own, and that of the file behind a link."""
-    folders = {config.parent, Path(os.path.realpath(config)).parent}
-    return sorted(folder for folder in folders if folder.is_dir())
 
 
 def _seconds_until(again_at: float | None) -> float:
@@ -198,14 +164,10 @@ def _seconds_until(again_at: float | None) -> float:
     return min(LOOK_SECONDS, max(0.0, again_at - time.monotonic()))
 
 
-def stop_on_signals(watcher: Watcher, before: Callable[[], None]) -> None:
-    """Let SIGTERM and SIGINT end `watcher`, SIGUSR1 wake it, and the hangup of a terminal pass by it.
-
-    `before` is called before the end.
-    """
+def serve_signals(watcher: Watcher, *, survive_hangup: bool) -> None:
+    """Let SIGTERM and SIGINT end `watcher` and SIGUSR1 wake it; the hangup of a terminal ends it or passes by it."""
 
     def stop(_number: int, _frame: FrameType | None) -> Any:
-        before()
         watcher.stop()
 
     def wake(_number: int, _frame: FrameType | None) -> Any:
@@ -214,4 +176,4 @@ def stop_on_signals(watcher: Watcher, before: Callable[[], None]) -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGUSR1, wake)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN if survive_hangup else stop)

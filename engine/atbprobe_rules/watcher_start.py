@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -11,12 +12,19 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from atbprobe_rules.channel import Channel, channel_folder, runtime_lock
+from atbprobe_rules.channel import (
+    LOG_NAME,
+    Channel,
+    ChannelError,
+    channel_folder,
+    existing_channels,
+    remove_channel,
+    runtime_lock,
+)
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.holds import hold, holders, release
 from atbprobe_rules.processes import ProcessName
-from atbprobe_rules.rollout import POLL_SECONDS, Rollout, look
-from atbprobe_rules.watch import LOG_NAME
+from atbprobe_rules.rollout import POLL_SECONDS, Rollout, wait_for
 
 START_SECONDS = 3.0
 STOP_SECONDS = 5.0
@@ -24,22 +32,28 @@ _LOG_LINES_SHOWN = 20
 
 
 def start_or_join(config: Path, holding: Sequence[int]) -> Rollout:
-    """Make sure that `config` is watched for the processes `holding` (pids), and wait until its watcher has dealt
-    with the file, at most START_SECONDS. Return how far the file has come by then.
+    """Make sure that `config` is watched for the processes `holding` (pids).
 
-    Raises AtbprobeError with the end of its log if the watcher dies.
+    Waits until its watcher has dealt with the file, at most START_SECONDS, and returns how far the file has come by
+    then. Raises AtbprobeError with the end of its log if the watcher dies.
     """
+    holders_wanted = [_named(pid) for pid in holding]
     folder = channel_folder(str(config))
     with runtime_lock(folder):
+        _remove_unneeded(folder.parent)
         channel = Channel.create(folder)
-        for pid in holding:
-            holder = ProcessName.of(pid)
-            if holder is None:
-                raise AtbprobeError(f"there is no process {pid} that could hold the watcher")
+        for holder in holders_wanted:
             hold(folder, holder)
         child = None if _is_watched(folder) else _spawn(config, folder / LOG_NAME)
+
+    def is_enough(rollout: Rollout) -> bool:
+        if child is not None and child.poll():
+            raise AtbprobeError(f"the watcher ended at once:\n{_end_of(folder / LOG_NAME)}")
+        # What the channel of an earlier watcher says counts only once there is one again.
+        return rollout.is_settled_in_watcher and rollout.watched
+
     with channel:
-        return _wait_until_settled(channel, config, child)
+        return wait_for(channel, config, is_enough, START_SECONDS)
 
 
 def let_go(config: Path, released: Sequence[int]) -> ProcessName | None:
@@ -63,14 +77,15 @@ def stop(folder: Path) -> ProcessName | None:
     Raises AtbprobeError if it does not end.
     """
     watcher = watcher_of(folder)
-    if watcher is None:
-        return None
     for holder in holders(folder):
         release(folder, holder)
-    _signal(watcher, signal.SIGTERM)
-    _wait_for_end(watcher)
-    if watcher.alive:
-        raise AtbprobeError(f"the watcher, process {watcher.pid}, does not end")
+    if watcher is not None:
+        _signal(watcher, signal.SIGTERM)
+        _wait_for_end(watcher)
+        if watcher.alive:
+            raise AtbprobeError(f"the watcher, process {watcher.pid}, does not end")
+    with runtime_lock(folder):
+        _remove_unneeded(folder.parent)
     return watcher
 
 
@@ -82,6 +97,23 @@ def watcher_of(folder: Path) -> ProcessName | None:
     except FileNotFoundError:
         return None
     return watcher if watcher is not None and watcher.alive else None
+
+
+def _named(pid: int) -> ProcessName:
+    holder = ProcessName.of(pid)
+    if holder is None:
+        raise AtbprobeError(f"there is no process {pid} that could hold the watcher")
+    return holder
+
+
+def _remove_unneeded(runtime: Path) -> None:
+    """Take away the channels that a killed watcher or its last process has left; under the runtime lock."""
+    for folder in existing_channels():
+        if folder.parent != runtime or _is_watched(folder):
+            continue
+        with contextlib.suppress(ChannelError):  # not ours to judge
+            if not _has_work(folder):
+                remove_channel(folder)
 
 
 def _has_work(folder: Path) -> bool:
@@ -121,20 +153,6 @@ def _spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
         os.close(descriptor)
 
 
-def _wait_until_settled(channel: Channel, config: Path, child: subprocess.Popen[bytes] | None) -> Rollout:
-    until = time.monotonic() + START_SECONDS
-    while True:
-        rollout = look(channel, config)
-        exit_code = None if child is None else child.poll()
-        if exit_code:
-            raise AtbprobeError(f"the watcher ended at once:\n{_end_of(channel.folder / LOG_NAME)}")
-        # What the channel of an earlier watcher says counts only once there is one again.
-        attended = watcher_of(channel.folder) is not None
-        if (rollout.is_settled_in_watcher and attended) or time.monotonic() > until:
-            return rollout
-        time.sleep(POLL_SECONDS)
-
-
 def _end_of(log: Path) -> str:
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -144,8 +162,9 @@ def _end_of(log: Path) -> str:
 
 
 def _signal(process: ProcessName, number: signal.Signals) -> None:
-    if process.alive:
-        os.kill(process.pid, number)
+    with contextlib.suppress(ProcessLookupError):
+        if process.alive:
+            os.kill(process.pid, number)
 
 
 def _wait_for_end(process: ProcessName) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,19 @@ def image_of(config: Path) -> bytes:
     compiled = compile_config(read_config_file(config), config)
     assert compiled.program is not None, compiled.checked.render()
     return encode(compiled.program)
+
+
+def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run `atbprobe-rules` as a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "atbprobe_rules", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
 
 
 class _Host:

@@ -80,7 +80,7 @@ def test_a_library_too_new_for_the_c_library_is_refused(installation: Installati
 @pytest.mark.parametrize(
     "program",
     [
-        "ls -la /usr",
+        "ls -l /usr",
         "git --version",
         """python3 -c 'import json, sys; json.dump({"a": [1, 2]}, sys.stdout)'""",
         "ls /nonexistent",

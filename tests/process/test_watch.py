@@ -13,26 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probed_host import WAIT_SECONDS, Probed
+from probed_host import WAIT_SECONDS, Probed, command
 
 from atbprobe_rules.channel import Channel, channel_folder
-from atbprobe_rules.rollout import Stage, wait_until_settled
+from atbprobe_rules.config_file import NO_FILE_HASH
+from atbprobe_rules.rollout import Stage, wait_for
 
 LAYERS = {"dump_enable": True, "exec_range": "all"}
 CHILDREN = {"dump_enable": True, "exec_range": "all", "op_name": "attention", "save_child": True}
 OFF = {"dump_enable": False}
-
-
-def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "atbprobe_rules", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_SECONDS,
-        check=False,
-    )
-    assert not check or done.returncode == 0, done.stderr
-    return done
 
 
 @pytest.fixture
@@ -55,7 +44,7 @@ def wait(probed: Probed, *options: str, check: bool = True) -> subprocess.Comple
 def settle(probed: Probed) -> Stage:
     """Wait until the watcher is done with the file."""
     with Channel.attach(channel_folder(str(probed.config))) as channel:
-        return wait_until_settled(channel, probed.config, WAIT_SECONDS).stage
+        return wait_for(channel, probed.config, lambda look: look.is_settled_in_watcher, WAIT_SECONDS).stage
 
 
 def test_an_edit_reaches_a_process(watched: Probed) -> None:
@@ -257,7 +246,7 @@ def test_released_it_stays_for_a_process_that_runs(watched: Probed) -> None:
     with watched.model() as model:
         model.step()
         done = command("watch", "--release", str(os.getpid()), "--config", str(watched.config))
-        assert "stays: 1 process" in done.stderr
+        assert "stays for 1 process with the probe loaded" in done.stderr
         watched.write(OFF)
         assert settle(watched) is Stage.PUBLISHED, "another shell's edit is still followed"
         model.step()
@@ -271,7 +260,7 @@ def test_no_process_is_said(watched: Probed) -> None:
 
 def test_nothing_watched_is_said(probed: Probed) -> None:
     assert command("status", "--config", str(probed.config), check=False).returncode == 1
-    assert command("wait", "--config", str(probed.config), check=False).returncode == 2
+    assert command("wait", "--config", str(probed.config), check=False).returncode == 1
     assert command("status", check=False).returncode == 2
     assert "nothing watches" in command("stop", "--config", str(probed.config)).stdout
 
@@ -287,6 +276,7 @@ def test_status_has_the_documented_keys(watched: Probed) -> None:
         model.step()
         wait(watched)
         answer = status(watched)
+        table = command("status", "--config", str(watched.config)).stdout
     assert list(answer) == [
         "config",
         "channel",
@@ -311,6 +301,90 @@ def test_status_has_the_documented_keys(watched: Probed) -> None:
         "lost",
         "hits",
     ]
-    table = command("status", "--config", str(watched.config)).stdout
     assert str(model.pid) in table
-    assert "generation 1" in table
+    assert "gen. 1" in table
+
+
+def test_a_relative_path_is_meant_as_the_shell_writes_its_folder(
+    probed: Probed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Channels go by the path as written, so a folder that was entered through a link stays that."""
+    real = probed.folder / "real"
+    real.mkdir()
+    entered = probed.folder / "entered"
+    entered.symlink_to(real)
+    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(entered / "config.json"))
+    monkeypatch.chdir(entered)
+    monkeypatch.setenv("PWD", str(entered))
+    assert json.loads(command("status", "--json", "--config", "config.json").stdout)["watcher"]["alive"]
+    command("stop", "--config", "config.json")
+
+
+def test_a_config_folder_that_comes_later_or_anew_is_watched(probed: Probed) -> None:
+    folder = probed.folder / "later" / "still"
+    config = folder / "config.json"
+    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(config))
+    with Channel.attach(channel_folder(str(config))) as channel:
+        for rules in (LAYERS, CHILDREN):
+            folder.mkdir(parents=True)
+            config.write_text(json.dumps(rules))
+            look = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
+            assert look.stage is Stage.ADOPTED
+            config.unlink()
+            folder.rmdir()
+            folder.parent.rmdir()
+            off = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
+            assert off.published is not None
+            assert off.published.config_hash == NO_FILE_HASH.hex()
+    command("stop", "--config", str(config))
+
+
+def test_without_inotify_the_file_is_looked_at_all_the_same(probed: Probed) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can lower the limit, in a user namespace of its own")
+    script = "echo 0 > /proc/sys/user/max_inotify_instances; exec " + " ".join(
+        [sys.executable, "-m", "atbprobe_rules", "watch", "--config", str(probed.config)]
+    )
+    with subprocess.Popen(["unshare", "-U", "-r", "sh", "-c", script], stderr=subprocess.PIPE, text=True) as watcher:
+        assert watcher.stderr is not None
+        assert "looked at once a second instead" in watcher.stderr.readline()
+        probed.write(LAYERS)
+        assert any("in force as generation 1" in line for line in watcher.stderr)
+        watcher.send_signal(signal.SIGINT)
+        rest = watcher.communicate(timeout=WAIT_SECONDS)[1]
+    assert watcher.returncode == 130
+    assert "is not watched any more" in rest
+
+
+def test_a_damaged_channel_is_named_and_hides_no_other(watched: Probed, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    with Channel.create(channel_folder(str(other))):
+        pass
+    with (channel_folder(str(other)) / "control").open("r+b") as control:
+        control.write(b"XX")
+    for words in (["status"], ["wait"], ["stop"], ["watch", "--release", "1"]):
+        done = command(*words, "--config", str(other), check=False)
+        assert done.returncode == 1
+        assert "damaged or of another version" in done.stderr
+    assert json.loads(command("status", "--json").stdout)["config"] == str(watched.config)
+
+
+def test_what_a_killed_watcher_leaves_is_taken_away_by_the_next_command(probed: Probed, runtime_dir: Path) -> None:
+    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(probed.config))
+    pid = status(probed)["watcher"]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_for_end(pid)
+    assert list(runtime_dir.iterdir())
+    command("stop", "--config", str(probed.config))
+    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+
+
+def test_a_wait_that_nobody_will_answer_ends_at_once(watched: Probed) -> None:
+    watched.write(LAYERS)
+    assert settle(watched) is Stage.ADOPTED
+    pid = status(watched)["watcher"]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_for_end(pid)
+    watched.write(OFF)
+    done = wait(watched, "--timeout", "1000", check=False)
+    assert (done.returncode, "nothing watches" in done.stderr) == (1, True)

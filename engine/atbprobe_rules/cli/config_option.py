@@ -10,7 +10,7 @@ import click
 config_option = click.option(
     "--config",
     "config",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     help="The config file; default: $ATB_DUMP_CONFIG, else the only one that is watched for you.",
 )
 
@@ -20,11 +20,13 @@ def resolve_config(config: Path | None) -> Path:
 
     Links are not resolved: a channel belongs to the path as it is written in ``ATB_DUMP_CONFIG``.
     """
+    if config is not None and str(config) != ".":  # which is what an empty word becomes
+        return _working_directory() / config
     if config is not None:
-        return Path.cwd() / config
+        raise click.UsageError("--config: a folder is no config file")
     from_environment = os.environ.get("ATB_DUMP_CONFIG")
     if from_environment:
-        return Path.cwd() / from_environment
+        return _working_directory() / from_environment
     from atbprobe_rules.status import watched_configs
 
     watched = watched_configs()
@@ -34,3 +36,11 @@ def resolve_config(config: Path | None) -> Path:
         raise click.UsageError("no config is watched here, and ATB_DUMP_CONFIG is not set: say which with --config")
     listed = "".join(f"\n  {path}" for path in watched)
     raise click.UsageError(f"several configs are watched, say which with --config:{listed}")
+
+
+def _working_directory() -> Path:
+    """Return the working directory as the shell writes it, links and all: the load script does so too."""
+    physical = Path.cwd()
+    logical = Path(os.environ.get("PWD", ""))
+    same = logical.is_absolute() and logical.exists() and logical.samefile(physical)
+    return logical if same else physical

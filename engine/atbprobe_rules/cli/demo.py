@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from atbprobe_rules.cli.demo_shell import DemoShell
+from atbprobe_rules.cli.demo_shell import DemoShell, end_as_interrupted_on
 from atbprobe_rules.cli.exit_codes import ExitCode
 from atbprobe_rules.errors import AtbprobeError
 
@@ -60,30 +63,29 @@ def _demo(folder: Path) -> ExitCode:
 
     config = folder / "config.json"
     config.unlink(missing_ok=True)
-    scripts = script_folder()
+    quoted_scripts = shlex.quote(str(script_folder()))
+    end_as_interrupted_on(signal.SIGTERM, signal.SIGHUP)
     with DemoShell(_environment(folder), str(folder)) as shell:
         _chapter("1. Load the probe into a shell. The config may be written later.")
-        shell.type(f"source {scripts}/load_atb_probe.sh --output=$PWD --config=$PWD/config.json")
-        try:
-            _chapter("2. Start the model: two devices, a process each, decoding without end.")
-            shell.ask(f"model={standin_model(1)}")
-            for device in DEVICES:
-                shell.type(f"$model --device {device} --forever --interval-ms 20 >device{device}.log 2>&1 &")
-            pids = [int(pid) for pid in shell.ask("jobs -p")]
-            _wait_for_processes(config, pids)
-            _chapter("3. Write the rules while it runs: op 0, the word embedding, in every round.")
-            _write_rules(config, FIRST_RULES, pids)
-            _let_run(config, pids)
-            _chapter("4. Look elsewhere: every op called attention..., with all that runs inside of it.")
-            _write_rules(config, SECOND_RULES, pids)
-            _let_run(config, pids)
-            _chapter("5. And off. The model has never been stopped.")
-            _write_rules(config, NO_RULES, pids)
-            shell.type("atbprobe-rules status")
-        finally:
-            _chapter("6. Stop the model and unload the probe.")
-            shell.type("kill $(jobs -p); wait")
-            shell.type(f"source {scripts}/unload_atb_probe.sh")
+        shell.type(f"source {quoted_scripts}/load_atb_probe.sh --output=$PWD --config=$PWD/config.json")
+        _chapter("2. Start the model: two devices, a process each, decoding without end.")
+        shell.ask(f"model={shlex.quote(str(standin_model(1)))}")
+        for device in DEVICES:
+            shell.type(f"$model --device {device} --forever --interval-ms 20 >device{device}.log 2>&1 &")
+        pids = [int(pid) for pid in shell.ask("jobs -p")]
+        _wait_for_processes(config, pids)
+        _chapter("3. Write the rules while it runs: op 0, the word embedding, in every round.")
+        _write_rules(config, FIRST_RULES, pids)
+        _let_run(config, pids)
+        _chapter("4. Look elsewhere: every op called attention..., with all that runs inside of it.")
+        _write_rules(config, SECOND_RULES, pids)
+        _let_run(config, pids)
+        _chapter("5. And off. The model has never been stopped.")
+        _write_rules(config, NO_RULES, pids)
+        shell.type("atbprobe-rules status")
+        _chapter("6. Stop the model and unload the probe.")
+        shell.type("kill $(jobs -p); wait")
+        shell.type(f"source {quoted_scripts}/unload_atb_probe.sh")
     _chapter("What is there now, in the first and the last rounds of device 0:")
     _show_dump(folder / "atb_dump_data" / "data", pids[0])
     return ExitCode.FINE
@@ -171,7 +173,7 @@ def _let_run(config: Path, pids: list[int]) -> None:
             click.echo(f"    device {device}: {counts()[pid][1] - before[pid][1]} more tensors on disk already")
 
 
-def _wait_until(condition: Any, seconds: float, failure: str) -> None:
+def _wait_until(condition: Callable[[], bool], seconds: float, failure: str) -> None:
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:

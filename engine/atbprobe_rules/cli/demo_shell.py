@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
+import signal
 import subprocess
-from types import TracebackType
+from types import FrameType, TracebackType
+from typing import Any
 
 import click
 
@@ -12,7 +16,10 @@ from atbprobe_rules.errors import AtbprobeError
 
 
 class DemoShell:
-    """One bash, its commands echoed behind a prompt and its output indented; its children end with it."""
+    """One bash, its commands echoed behind a prompt and its output indented.
+
+    It is in a session of its own, so that Ctrl-C is the demo's to deal with; what it has started ends with it.
+    """
 
     def __init__(self, environment: dict[str, str], folder: str) -> None:
         self._bash = subprocess.Popen(
@@ -25,6 +32,7 @@ class DemoShell:
             text=True,
             encoding="utf-8",
             errors="replace",
+            start_new_session=True,
         )
 
     def __enter__(self) -> DemoShell:
@@ -33,11 +41,13 @@ class DemoShell:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._bash.stdin is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._bash.pid, signal.SIGTERM)
+        assert self._bash.stdin is not None and self._bash.stdout is not None, "both are pipes"
+        with contextlib.suppress(BrokenPipeError):
             self._bash.stdin.close()
         self._bash.wait()
-        if self._bash.stdout is not None:
-            self._bash.stdout.close()
+        self._bash.stdout.close()
 
     def type(self, command: str) -> None:
         """Show `command`, run it, show what it says; raises AtbprobeError if it fails."""
@@ -63,3 +73,13 @@ class DemoShell:
                 return lines
             lines.append(line.rstrip("\n"))
         raise AtbprobeError(f"the demo's shell ended at `{command}`")
+
+
+def end_as_interrupted_on(*signals: signal.Signals) -> None:
+    """Let these signals do what Ctrl-C does, so that everything that was started is ended."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> Any:
+        raise KeyboardInterrupt
+
+    for number in signals:
+        signal.signal(number, interrupt)

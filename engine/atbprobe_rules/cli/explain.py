@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from atbprobe_rules.cli.config_option import resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("explain")
-@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("config", type=click.Path(path_type=Path, readable=False), required=False)
 @click.option(
     "--ops",
     type=click.File("r", encoding="utf-8", errors="surrogateescape"),
@@ -25,14 +26,16 @@ if TYPE_CHECKING:
     help="A list of ops, one a line: `round<TAB>dir`, or `dir` alone, whose own number is then the round. - is stdin.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each op.")
-def command(config: Path, ops: TextIO, as_json: bool) -> ExitCode:
+def command(config: Path | None, ops: TextIO, as_json: bool) -> ExitCode:
     """Say of each op of a list whether CONFIG selects it, by which rules, and what is kept of its tensors.
+
+    Without CONFIG it is the one that the other commands take.
 
     \b
     A dir is what the host calls an op, as in a dump's folders:
       0_27576/0/2_Prefill_layer/1_Attention        device_pid/round/id_name/id_name...
     """
-    program = _compile(config)
+    program = _compile(resolve_config(config) if config is None else config)
     if program is None:
         return ExitCode.NO
     from atbprobe_rules.explain import explain_ops
@@ -46,7 +49,7 @@ def _compile(config: Path) -> Program | None:
     from atbprobe_rules.compiled_config import compile_config
     from atbprobe_rules.config_file import read_config_file
 
-    reading = read_config_file(config)
+    reading = read_config_file(config, from_anybody=True)
     if reading.data is None:
         click.echo(reading.fault or f"{config}: no such file", err=True)
         return None

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
+from io import TextIOWrapper
 from typing import NamedTuple, NoReturn
 
 import click
@@ -82,9 +83,14 @@ def atbprobe_rules() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (default: this process's) and return its exit code."""
+    # Names of operations and paths may hold any bytes, and leave as they came.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="surrogateescape")
     try:
         returned = atbprobe_rules.main(arguments, prog_name="atbprobe-rules", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it may be closed
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return ExitCode.USAGE if isinstance(error, click.UsageError) else ExitCode.NO
@@ -102,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _described(error: AtbprobeError | OSError) -> str:
-    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+    if isinstance(error, OSError) and isinstance(error.filename, (str, bytes)) and error.strerror is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     return str(error)
 

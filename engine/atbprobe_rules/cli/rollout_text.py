@@ -10,6 +10,8 @@ from atbprobe_rules.rollout import Rollout, Stage
 
 def describe_settled(config: Path, rollout: Rollout) -> str:
     """Say what the watcher has made of the file."""
+    if not rollout.watched:
+        return f"{config}: no watcher answers; see `atbprobe-rules status`"
     if rollout.stage is Stage.NO_FILE:
         return f"{config}: no such file yet; write it whenever you like"
     if rollout.stage is Stage.NOT_PUBLISHED:
@@ -22,11 +24,5 @@ def describe_settled(config: Path, rollout: Rollout) -> str:
 
 
 def describe_rejection(rejection: dict[str, Any]) -> str:
-    """Show the diagnostics of a note as they were found; the source line is in the watcher's log and in `check`."""
-    lines = []
-    for diagnostic in rejection["diagnostics"]:
-        place = f"{rejection['file']}:{diagnostic['line']}:{diagnostic['column']}"
-        lines.append(f"{place}: {diagnostic['severity']}[{diagnostic['code']}]: {diagnostic['message']}")
-        if diagnostic["hint"]:
-            lines.append(f"  {diagnostic['hint']}")
-    return "\n".join(lines)
+    """Show what was wrong, as the watcher found it."""
+    return str(rejection["text"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich import box
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
@@ -15,9 +16,9 @@ from atbprobe_rules.status import Status, taken_at
 def print_status(status: Status) -> None:
     """Print what is in force, what is not, and one line for each process."""
     console = Console(highlight=False)
-    console.print(f"config   {escape(status.config)}")
+    console.print(f"config   {escape(status.config)}", soft_wrap=True)
     console.print(f"rules    {escape(_rules(status))}")
-    console.print(f"watcher  {escape(_watcher(status))}")
+    console.print(f"watcher  {escape(_watcher(status))}", soft_wrap=True)
     if status.rejected is not None:
         console.print("refused  the last edit:")
         console.print(escape(describe_rejection(status.rejected)), soft_wrap=True)
@@ -43,12 +44,12 @@ def _watcher(status: Status) -> str:
 
 
 def _process_table(status: Status) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    table.add_column("pid", justify="right")
-    table.add_column("device", justify="right")
-    table.add_column("rules")
-    for title in ("ops seen", "selected", "tensors saved", "bytes saved", "queued", "lost"):
-        table.add_column(title, justify="right")
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in ("pid", "device"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("rules", overflow="fold")
+    for title in ("seen", "selected", "saved", "bytes", "queued", "lost"):
+        table.add_column(title, justify="right", no_wrap=True)
     for process in status.processes:
         table.add_row(
             str(process.pid),
@@ -57,10 +58,12 @@ def _process_table(status: Status) -> Table:
             f"{process.ops_seen:,}",
             f"{process.ops_selected:,}",
             f"{process.tensors_saved:,}",
-            f"{process.bytes_saved:,}",
-            f"{process.bytes_queued:,}",
-            ", ".join(f"{reason} {count:,}" for reason, count in process.lost.items()) or "0",
+            decimal(process.bytes_saved),
+            decimal(process.bytes_queued),
+            ", ".join(f"{reason} {count:,}" for reason, count in process.lost.items()) or "-",
         )
+    table.caption = "seen and selected: operations; saved: tensors"
+    table.caption_justify = "left"
     return table
 
 
@@ -68,7 +71,7 @@ def _adoption(process: Process, status: Status) -> str:
     if not process.alive:
         return "ended"
     if status.published is None or process.generation == status.published.generation:
-        return f"generation {process.generation}"
+        return f"gen. {process.generation}"
     if process.generation_seen == status.published.generation:
-        return f"generation {process.generation}, newest refused: {process.verdict}"
-    return f"generation {process.generation}, newest not taken yet"
+        return f"gen. {process.generation}; newest refused: {process.verdict}"
+    return f"gen. {process.generation}; newest not taken yet"

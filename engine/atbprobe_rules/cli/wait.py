@@ -9,6 +9,7 @@ import click
 
 from atbprobe_rules.cli.config_option import config_option, resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
+from atbprobe_rules.cli.words import counted
 
 DEFAULT_SECONDS = 30.0
 
@@ -34,16 +35,18 @@ def command(config: Path | None, adopted: bool, seconds: float, as_json: bool) -
     """
     from atbprobe_rules.channel import Channel, channel_folder
     from atbprobe_rules.cli.rollout_text import describe_rejection
-    from atbprobe_rules.rollout import Stage, wait_until_adopted
+    from atbprobe_rules.rollout import Stage, wait_for
+    from atbprobe_rules.status import rejection_to_json
 
     del adopted  # the only thing there is to wait for
     path = resolve_config(config)
     try:
         channel = Channel.attach(channel_folder(str(path)))
     except FileNotFoundError:
-        raise click.UsageError(f"nothing watches {path}: source load_atb_probe.sh first") from None
+        click.echo(f"nothing watches {path}: source load_atb_probe.sh first", err=True)
+        return ExitCode.NO
     with channel:
-        rollout = wait_until_adopted(channel, path, seconds)
+        rollout = wait_for(channel, path, lambda look: look.is_final, seconds)
 
     generation = None if rollout.published is None else rollout.published.generation
     waiting = [process.pid for process in rollout.waiting]
@@ -56,7 +59,7 @@ def command(config: Path | None, adopted: bool, seconds: float, as_json: bool) -
             "processes": len(rollout.live),
             "waiting": waiting,
             "refusing": refusing,
-            "rejected": rollout.rejection,
+            "rejected": rejection_to_json(rollout.rejection),
         }
         click.echo(json.dumps(answer))
     if rollout.stage is Stage.ADOPTED:
@@ -67,6 +70,8 @@ def command(config: Path | None, adopted: bool, seconds: float, as_json: bool) -
         click.echo(f"{path}: no such file", err=True)
     elif rollout.stage is Stage.REJECTED and rollout.rejection is not None:
         click.echo(describe_rejection(rollout.rejection), err=True)
+    elif rollout.stage is Stage.NOT_PUBLISHED and not rollout.watched:
+        click.echo(f"nothing watches {path} any more: source load_atb_probe.sh again", err=True)
     elif rollout.stage is Stage.NOT_PUBLISHED:
         click.echo(f"{path}: not published within {seconds:g} s: see `atbprobe-rules status`", err=True)
     else:
@@ -81,4 +86,4 @@ def command(config: Path | None, adopted: bool, seconds: float, as_json: bool) -
 def _adopted(generation: int | None, processes: int) -> str:
     if processes == 0:
         return f"generation {generation} is in force; no process has the probe loaded"
-    return f"generation {generation} is in force in {processes} process{'es' if processes > 1 else ''}"
+    return f"generation {generation} is in force in {counted(processes, 'process')}"

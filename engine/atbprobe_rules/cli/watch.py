@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 from datetime import datetime
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import click
 
 from atbprobe_rules.cli.config_option import config_option, resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
+from atbprobe_rules.cli.words import counted
 
 
 @click.command("watch")
@@ -43,6 +46,8 @@ def command(
     path = resolve_config(config)
     if held_by and not detach:
         raise click.UsageError("--hold goes with --detach")
+    if released and detach:
+        raise click.UsageError("--release and --detach do not go together")
     if released:
         return _release(path, released)
     if detach:
@@ -51,33 +56,27 @@ def command(
 
 
 def _watch(config: Path, attended: bool) -> ExitCode:
-    from atbprobe_rules.channel import Channel, channel_folder, runtime_lock
-    from atbprobe_rules.holds import hold, release
-    from atbprobe_rules.processes import ProcessName
-    from atbprobe_rules.watch import AlreadyWatchedError, Watcher, stop_on_signals
+    from atbprobe_rules.watch import AlreadyWatchedError, Watcher, serve_signals
 
-    folder = channel_folder(str(config))
-    this = ProcessName.of(os.getpid())
-    assert this is not None, "this process runs"
-    if not attended:
-        with runtime_lock(folder), Channel.create(folder):
-            hold(folder, this)
-    watcher = Watcher(config, _report)
-    stop_on_signals(watcher, lambda: release(folder, this))
+    watcher = Watcher(config, _report, holds_itself=not attended)
+    serve_signals(watcher, survive_hangup=attended)
     try:
         watcher.run()
     except AlreadyWatchedError:
-        release(folder, this)
         if attended:
             return ExitCode.FINE
         click.echo(f"{config} is watched already: see `atbprobe-rules status`", err=True)
         return ExitCode.NO
-    return ExitCode.FINE
+    if attended or not watcher.was_stopped:
+        return ExitCode.FINE
+    click.echo(f"{config} is not watched any more; running processes keep the rules that they have", err=True)
+    return ExitCode.INTERRUPTED
 
 
 def _report(text: str) -> None:
     now = datetime.now().astimezone().strftime("%H:%M:%S")
-    click.echo(f"{now} {text}", err=True)
+    with contextlib.suppress(OSError):  # a full disk under the log must not end the watcher
+        click.echo(f"{now} {text}", err=True)
 
 
 def _detach(config: Path, held_by: tuple[int, ...]) -> ExitCode:
@@ -86,7 +85,7 @@ def _detach(config: Path, held_by: tuple[int, ...]) -> ExitCode:
 
     rollout = start_or_join(config, held_by or (os.getppid(),))
     click.echo(describe_settled(config, rollout), err=True)
-    return ExitCode.FINE
+    return ExitCode.FINE if rollout.watched else ExitCode.NO
 
 
 def _release(config: Path, released: tuple[int, ...]) -> ExitCode:
@@ -98,12 +97,16 @@ def _release(config: Path, released: tuple[int, ...]) -> ExitCode:
     if watcher is None:
         return ExitCode.FINE
     folder = channel_folder(str(config))
-    with Channel.attach(folder) as channel:
-        processes = len(channel.live_processes())
-    shells = len(holders(folder))
-    click.echo(
-        f"the watcher (process {watcher.pid}) stays: {processes} processes have the probe loaded, "
-        f"{shells} other shells hold it; `atbprobe-rules stop --config {config}` ends it",
-        err=True,
-    )
+    try:
+        with Channel.attach(folder) as channel:
+            processes = len(channel.live_processes())
+    except FileNotFoundError:  # it has gone meanwhile
+        return ExitCode.FINE
+    needs = []
+    if processes:
+        needs.append(f"{counted(processes, 'process')} with the probe loaded")
+    if shells := len(holders(folder)):
+        needs.append(counted(shells, "other shell"))
+    command = shlex.join(["atbprobe-rules", "stop", "--config", str(config)])
+    click.echo(f"the watcher (process {watcher.pid}) stays for {' and '.join(needs)}; `{command}` ends it", err=True)
     return ExitCode.FINE

@@ -1,0 +1,10 @@
+"""Small matters of English."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str) -> str:
+    """Return the number with its noun: `1 process`, `2 processes`, `1,234 shells`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
