@@ -19,7 +19,7 @@ RESULTS = Path(__file__).with_name("results.json")
 ROUNDS = 7
 
 
-def results(rounds: int = ROUNDS) -> Iterator[Result]:
+def results(rounds: int) -> Iterator[Result]:
     our_library = ours()
     peer_library = peer() if is_here() else None
     for scenario in decisions.SCENARIOS:
@@ -48,7 +48,7 @@ def main() -> int:
         print(f"without comparison: {reason_for_absence()}", file=sys.stderr)
     print(f"{'':32} {'ours':>10} {'peer':>10}  {'':16} peer / ours, median ({ROUNDS} rounds in turns, from to)")
     found = []
-    for result in results():
+    for result in results(ROUNDS):
         print(table_line(result), flush=True)
         found.append(result)
     machine = {"processor": processor(), "cores": os.cpu_count(), "python": platform.python_version()}

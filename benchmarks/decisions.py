@@ -50,10 +50,12 @@ class Scenario:
     dirs: list[str]
     selects: bool = True
     grants: bool = False
+    nested: bool = False
 
 
 SCENARIOS = [
     Scenario("an operation that nobody wants", RULES, 0, [SELECTED, *UNSELECTED]),
+    Scenario("the same, nested as in a model", RULES, 0, [SELECTED, *UNSELECTED], nested=True),
     Scenario("a round out of range", {**RULES, "exec_range": "0,0"}, 5, [SELECTED, *UNSELECTED]),
     Scenario("dumping off", {**RULES, "dump_enable": False}, 0, [SELECTED, *UNSELECTED], selects=False),
     Scenario("an operation that is wanted", RULES, 0, [SELECTED], grants=True),
@@ -63,7 +65,8 @@ SCENARIOS = [
 def measure(scenario: Scenario, library: Library) -> float:
     """Return nanoseconds per execution; AssertionError if the answers were not those that are to be measured."""
     with library.environment(scenario.rules) as environment:
-        command = [str(host_program()), str(MILLISECONDS), "0", str(scenario.round), *scenario.dirs]
+        order = "nested" if scenario.nested else "flat"
+        command = [str(host_program()), str(MILLISECONDS), order, "0", str(scenario.round), *scenario.dirs]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout.splitlines()[-1])
     granted = 3 * answer["operations"] if scenario.grants else 0

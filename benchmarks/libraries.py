@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from atbprobe_rules.channel import Channel, channel_folder
+from atbprobe_rules import native
+from atbprobe_rules.channel import Channel
 from atbprobe_rules.compiled_config import compile_config
 from atbprobe_rules.config_file import read_config_file
 from atbprobe_rules.image import encode
 from atbprobe_rules.installation import probe_library
-
 from benchmarks.published_peer import peer_library
 
 REPOSITORY = Path(__file__).parent.parent
@@ -43,19 +43,19 @@ class Library:
             config = Path(name) / "config.json"
             config.write_text(json.dumps(rules), encoding="utf-8")
             config.chmod(0o600)
-            os.environ["ATBPROBE_RUNTIME_DIR"] = str(Path(name) / "runtime")
+            runtime = str(Path(name) / "runtime")
             if self.is_ours:
-                publish(config)
+                publish(config, runtime)
             variables = {"LD_PRELOAD": str(self.path), "ATB_OUTPUT_DIR": name, "ATB_DUMP_CONFIG": str(config)}
-            yield {**os.environ, **variables}
+            yield {**os.environ, **variables, "ATBPROBE_RUNTIME_DIR": runtime}
 
 
-def publish(config: Path) -> None:
+def publish(config: Path, runtime: str) -> None:
     """Put a config in force as a watcher would, without one."""
     program = compile_config(read_config_file(config), config).program
     if program is None:
         raise ValueError(f"{config} is refused")
-    with Channel.create(channel_folder(str(config))) as channel:
+    with Channel.create(Path(native.channel_path(runtime, str(config)))) as channel:
         channel.publish(encode(program))
 
 

@@ -10,9 +10,11 @@ void ExecutionChain::look_up_round(const ProgramView* program, uint64_t round) {
 
 uint64_t ExecutionChain::rules_for(const ProgramView* program, const char* dir, size_t length) {
     if (rules_ == 0) return 0;
-    if (last_dir_.is(dir, length)) return rules_ & last_dir_.rules();
-    const uint64_t by_dir = rules_by_dir(*program, dir, length);
-    last_dir_.remember(dir, length, by_dir);
+    uint64_t by_dir = 0;
+    if (!last_dirs_.find(dir, length, &by_dir)) {
+        by_dir = rules_by_dir(*program, dir, length);
+        last_dirs_.remember(dir, length, by_dir);
+    }
     return rules_ & by_dir;
 }
 

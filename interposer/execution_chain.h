@@ -14,7 +14,7 @@
 
 #include "open_operations.h"
 #include "program_evaluator.h"
-#include "remembered_dir.h"
+#include "remembered_dirs.h"
 
 namespace atbprobe {
 
@@ -50,7 +50,7 @@ class ExecutionChain {
     void forget_questions() {
         stage_ = Stage::kIdle;
         round_is_known_ = false;
-        last_dir_.forget();
+        last_dirs_.forget();
     }
     void forget_everything();
 
@@ -77,7 +77,7 @@ class ExecutionChain {
     uint64_t rules_;  // that take this round
     uint64_t begun_rules_;
     OpenOperations open_;
-    RememberedDir last_dir_;
+    RememberedDirs last_dirs_;
 };
 
 }  // namespace atbprobe
