@@ -3,6 +3,7 @@
 #include "log.h"
 #include "model_names.h"
 #include "probe_process.h"
+#include "topology/topology.h"
 
 namespace atbprobe {
 namespace {
@@ -18,7 +19,9 @@ void count_begun(ThreadRecord* thread) {
 
 // At the end of the process, after the host's own exit handlers.
 __attribute__((destructor)) void drain_at_exit() {
-    if (process_is_probed()) saver_drain();
+    if (!process_is_probed()) return;
+    saver_drain();
+    topology_finish();
 }
 
 }  // namespace
@@ -77,6 +80,10 @@ void probe_save_tensor(const TensorCall& call) noexcept {
 void probe_save_param(std::string_view json, std::string_view path) noexcept {
     const ThreadRecord* thread = thread_record();
     if (thread != nullptr && thread->chain.owns_param(path.data(), path.size())) save_param(json, path);
+}
+
+void probe_report_graph(GraphKind kind, std::string_view name, std::string_view json) noexcept {
+    if (probe_is_on()) topology_report(kind, name, json, process_is_dumping);
 }
 
 bool probe_ask_model_topology(std::string_view model) noexcept { return probe_is_on() && is_new_model(model); }

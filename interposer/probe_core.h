@@ -7,6 +7,7 @@
 
 #include "execution_chain.h"
 #include "saver/saver.h"
+#include "topology/reported_graphs.h"
 
 namespace atbprobe {
 
@@ -22,6 +23,9 @@ void probe_operation_executed() noexcept;
 
 void probe_save_tensor(const TensorCall& call) noexcept;
 void probe_save_param(std::string_view json, std::string_view path) noexcept;
+
+// A graph of the host: of an operation or of a whole model.
+void probe_report_graph(GraphKind kind, std::string_view name, std::string_view json) noexcept;
 
 // True the first time that a model of this name asks.
 bool probe_ask_model_topology(std::string_view model) noexcept;

@@ -55,6 +55,7 @@ class ATBPROBE_EXPORT Probe {
     static void ReportOverflowKernel(const std::string& kernel);
 };
 
+using atbprobe::GraphKind;
 using atbprobe::Pass;
 
 void Probe::UpdateConfig() { atbprobe::probe_setup_done(); }
@@ -86,9 +87,10 @@ void Probe::SaveParam(const std::string& param, const std::string& path) {
     atbprobe::probe_save_param({param.data(), param.size()}, {path.data(), path.size()});
 }
 
-// Graphs are not collected by this version, and a host that is told so does not build them.
-bool Probe::ReportOperationGraphEnable() { return false; }
-void Probe::ReportOperationGraph(const std::string&, const std::string&) {}
+bool Probe::ReportOperationGraphEnable() { return atbprobe::probe_is_on(); }
+void Probe::ReportOperationGraph(const std::string& op_name, const std::string& graph) {
+    atbprobe::probe_report_graph(GraphKind::kLayer, {op_name.data(), op_name.size()}, {graph.data(), graph.size()});
+}
 
 bool Probe::ReportOperationStatisticEnable() { return false; }
 void Probe::ReportOperationSetupStatistic(const uint64_t, const std::string&, const std::string&) {}
@@ -125,6 +127,9 @@ class ATBPROBE_EXPORT SpeedProbe {
 bool SpeedProbe::IsReportModelTopoInfo(const std::string& model) {
     return atbprobe::probe_ask_model_topology({model.data(), model.size()});
 }
-void SpeedProbe::ReportModelTopoInfo(const std::string&, const std::string&) {}
+void SpeedProbe::ReportModelTopoInfo(const std::string& model_name, const std::string& graph) {
+    atbprobe::probe_report_graph(atbprobe::GraphKind::kModel, {model_name.data(), model_name.size()},
+                                 {graph.data(), graph.size()});
+}
 
 }  // namespace atb_speed

@@ -1,6 +1,5 @@
 #include "probe_process.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -10,9 +9,11 @@
 #include <new>
 #include <string>
 
+#include "device.h"
 #include "environment.h"
 #include "log.h"
 #include "saver/saver.h"
+#include "topology/topology.h"
 
 namespace atbprobe {
 namespace {
@@ -43,6 +44,7 @@ Process g_process;
 ProcessCounters g_private_counters;
 std::atomic<ProcessCounters*> g_counters{&g_private_counters};
 std::atomic<bool> g_is_probed{false};
+std::atomic<bool> g_is_dumping{false};
 
 class ProcessLock {
   public:
@@ -53,14 +55,6 @@ class ProcessLock {
 };
 
 // ---- attaching ----
-
-int32_t current_device() {
-    using GetDevice = int (*)(int32_t*);
-    const auto get_device = reinterpret_cast<GetDevice>(dlsym(RTLD_DEFAULT, "aclrtGetDevice"));
-    int32_t device = -1;
-    if (get_device == nullptr || get_device(&device) != 0) return -1;
-    return device;
-}
 
 void forget_thread(ThreadRecord* thread) {
     thread->chain.forget_everything();
@@ -115,6 +109,7 @@ void after_fork_in_child() {
         if (thread != t_record) thread->in_use = false;
     }
     saver_after_fork_in_child();
+    topology_after_fork_in_child();
 }
 
 void release_thread_record(void* record) {
@@ -163,6 +158,7 @@ void put_in_force(Process& self, Program* program) {
         self.retired = self.program;
     }
     self.program = program;
+    g_is_dumping.store(program->view.program->dump_enable != 0, std::memory_order_release);
 }
 
 void note_generation(const Process& self, uint64_t seen, Verdict verdict) {
@@ -244,6 +240,8 @@ ProcessCounters& process_counters() { return *g_counters.load(std::memory_order_
 
 bool process_is_probed() { return g_is_probed.load(std::memory_order_acquire); }
 
+bool process_is_dumping() { return g_is_dumping.load(std::memory_order_acquire); }
+
 ThreadRecord* make_thread_record() {
     Process& self = g_process;
     const ProcessLock lock;
@@ -263,8 +261,9 @@ ThreadRecord* make_thread_record() {
     return thread;
 }
 
-void take_current_program(ThreadRecord* thread) {
-    Process& self = g_process;
+namespace {
+
+void take_program_locked(Process& self, ThreadRecord* thread) {
     const ProcessLock lock;
     try {
         if (!self.started) start(self);
@@ -278,6 +277,14 @@ void take_current_program(ThreadRecord* thread) {
     thread->program = self.program;
     thread->generation = self.generation;
     free_unused_programs(self);
+}
+
+}  // namespace
+
+void take_current_program(ThreadRecord* thread) {
+    take_program_locked(g_process, thread);
+    // Not under the lock, which every other thread would wait for as long as the disk is slow.
+    if (process_is_dumping()) topology_dumping_is_on();
 }
 
 void count_operation(ThreadRecord* thread) {

@@ -63,6 +63,9 @@ inline void start_process_once() {
 // Whether a config path is set, that is, whether anything can ever be dumped here.
 bool process_is_probed();
 
+// Whether the rules in force have dumping switched on.
+bool process_is_dumping();
+
 // Counts an operation that the host has executed, and one whose dump has begun.
 void count_operation(ThreadRecord* thread);
 void count_selected(uint64_t rules);

@@ -50,11 +50,11 @@ std::string without_nul(std::string_view component) {
 
 }  // namespace
 
-std::string disk_name(std::string_view component) {
+std::string disk_name(std::string_view component, size_t more) {
     if (component == ".") return "%2E";
     if (component == "..") return "%2E%2E";
     std::string name = without_nul(component);
-    if (name.size() <= NAME_MAX) return name;
+    if (name.size() + more <= NAME_MAX) return name;
     return std::string(cut_at_character(name, kKeptBytes)) + "~" + short_hash(component);
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr mode_t kFolderMode = 0750;
 
-std::string data_folder_path() {
+std::string absolute_path(const char* below_output) {
     std::string path = environment_output_folder();
     if (path.empty() || path.front() != '/') {
         char working_folder[PATH_MAX];
@@ -27,7 +27,7 @@ std::string data_folder_path() {
         }
     }
     path.erase(path.find_last_not_of('/') + 1);
-    return path + "/atb_dump_data/data";
+    return path + "/atb_dump_data/" + below_output;
 }
 
 // Makes every missing folder on the way. What is wrong shows when the path is opened.
@@ -92,7 +92,7 @@ const std::string& OutputTree::path() {
 }
 
 const std::string& OutputTree::path_locked() {
-    if (path_.empty()) path_ = data_folder_path();
+    if (path_.empty()) path_ = absolute_path(below_output_);
     return path_;
 }
 

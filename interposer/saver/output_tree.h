@@ -1,5 +1,5 @@
-// The folders below `<output>/atb_dump_data/data/`. From there every path is walked component by component without
-// following links, so nothing that lies in the tree can lead a file out of it.
+// The folders below `<output>/atb_dump_data/data/`, or below another folder beside it. From there every path is walked
+// component by component without following links, so nothing that lies in the tree can lead a file out of it.
 #pragma once
 
 #include <array>
@@ -31,10 +31,13 @@ class DataFolder {
     std::map<std::string, std::string, std::less<>> process_folders_;
 };
 
-// Finds data/, makes it if need be, and notices when somebody has moved or deleted it since: users clear the output
-// folder between experiments while the server runs.
+// Finds data/ (or `folder`), makes it if need be, and notices when somebody has moved or deleted it since: users clear
+// the output folder between experiments while the server runs.
 class OutputTree {
   public:
+    // `folder` is relative to `<output>/atb_dump_data/` and must live as long as this.
+    explicit OutputTree(const char* folder = "data") : below_output_(folder) {}
+
     // Null with an errno in `*error` if it cannot be had.
     std::shared_ptr<DataFolder> data_folder(int* error);
 
@@ -44,6 +47,7 @@ class OutputTree {
   private:
     const std::string& path_locked();
 
+    const char* below_output_;
     std::mutex mutex_;
     std::string path_;
     std::shared_ptr<DataFolder> data_folder_;

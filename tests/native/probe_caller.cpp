@@ -5,9 +5,12 @@
 //
 // Threads are numbered from 0, the main thread, and live until the end; a call is finished before the next one is
 // read. Arguments: IsExecuteCountInRange round; IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex;
-// SaveParam json path; IsReportModelTopoInfo model. The others take none, or none that matters. CloseDescriptors is
-// what a host does of its own: it closes every descriptor from 3 on and opens /dev/null in place of each.
+// SaveParam json path; ReportOperationGraph name json; IsReportModelTopoInfo model; ReportModelTopoInfo model json.
+// The others take none, or none that matters. CloseDescriptors is what a host does of its own: it closes every
+// descriptor from 3 on and opens /dev/null in place of each. After `fork` it is the child that reads on; the parent
+// waits and ends as the child does.
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -61,8 +64,19 @@ const char* save_tensor(const Arguments& arguments) {
     return "done";
 }
 
+const char* fork_and_wait(const Arguments&) {
+    const pid_t child = fork();
+    if (child == 0) {
+        return "done";
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    std::exit(child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
 std::map<std::string, Function> function_table() {
     return {
+        {"fork", fork_and_wait},
         {"UpdateConfig",
          [](const Arguments&) {
              Probe::UpdateConfig();
@@ -102,6 +116,11 @@ std::map<std::string, Function> function_table() {
          }},
         {"IsReportModelTopoInfo",
          [](const Arguments& a) { return word(atb_speed::SpeedProbe::IsReportModelTopoInfo(a.at(0))); }},
+        {"ReportModelTopoInfo",
+         [](const Arguments& a) {
+             atb_speed::SpeedProbe::ReportModelTopoInfo(a.at(0), a.at(1));
+             return "done";
+         }},
     };
 }
 
