@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SILENT:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-soak lint bench clean
+.PHONY: help setup demo test test-soak lint peer bench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,12 +17,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 TOOLS := $(VENV)/.tools-installed
 PACKAGE := $(VENV)/.package-installed
 RELEASE := build/release
+PEER := build/peer
+PEER_FAILURE := build/peer-not-fetched
 
 # More arguments for pytest, as in: make test PYTEST="-k scripts -x"
 PYTEST ?=
 
-NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find interposer scripts tests/native -type f 2>/dev/null)
-CXX_FILES = $(shell find interposer tests/native -name '*.cpp' -o -name '*.h')
+NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find interposer scripts tests/native benchmarks/native -type f 2>/dev/null)
+CXX_FILES = $(shell find interposer tests/native benchmarks/native -name '*.cpp' -o -name '*.h')
 SHELL_SCRIPTS := .ci/run scripts/check_prerequisites $(wildcard scripts/atb/*.sh)
 
 help:  ## Show this list
@@ -33,10 +35,10 @@ setup: $(PACKAGE)  ## Make .venv, build the libraries and install the package in
 demo: $(PACKAGE)  ## Dump from a small model on the CPU, changing the rules while it runs
 	$(BIN)/atbprobe-rules demo
 
-test: $(PACKAGE)  ## Run the tests (PYTEST="-k word" passes arguments on)
+test: $(PACKAGE) peer  ## Run the tests (PYTEST="-k word" passes arguments on)
 	$(BIN)/python -m pytest -m "not soak" $(PYTEST)
 
-test-soak: $(PACKAGE)  ## Run the long tests, and hypothesis with many more examples
+test-soak: $(PACKAGE) peer  ## Run the long tests, and hypothesis with many more examples
 	ATBPROBE_TEST_PROFILE=long $(BIN)/python -m pytest --timeout 1800 $(PYTEST)
 
 lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
@@ -46,7 +48,7 @@ lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
 	$(BIN)/lint-imports --no-logo >$(RELEASE)/lint-imports.log || { cat $(RELEASE)/lint-imports.log; exit 1; }
 	$(if $(CXX_FILES),$(BIN)/clang-format --dry-run -Werror $(CXX_FILES))
 	$(BIN)/python $(BIN)/run-clang-tidy.py -quiet -p $(RELEASE) -clang-tidy-binary $(BIN)/clang-tidy \
-	    "^$(CURDIR)/(interposer|tests/native)/" >$(RELEASE)/clang-tidy.log 2>&1 \
+	    "^$(CURDIR)/(interposer|tests/native|benchmarks/native)/" >$(RELEASE)/clang-tidy.log 2>&1 \
 	    || { grep -vE '^$$|^\[|warnings? (generated|treated)|^Suppressed' $(RELEASE)/clang-tidy.log; exit 1; }
 	if command -v shellcheck >/dev/null; then \
 	    shellcheck --external-sources $(SHELL_SCRIPTS); \
@@ -56,12 +58,27 @@ lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
 	fi
 	echo "lint: fine"
 
-bench: $(PACKAGE)  ## Measure side by side with the published package
+bench: $(PACKAGE) peer  ## Measure side by side with the published package
 	$(BIN)/python -m benchmarks
 
 clean:  ## Remove everything that was built, and .venv
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What tests and benchmarks run beside ours. Without it they still run, and say what is missing and why: next time it
+# is tried again. Its libraries are the same for every Python, whichever one its wheel is named after.
+peer: $(PEER)  ## Fetch the published package into build/peer, for tests and benchmarks
+
+$(PEER): pyproject.toml | $(TOOLS)
+	rm -rf $@ $(PEER_FAILURE)
+	mkdir -p $(@D)
+	if $(PIP) install --group peer --no-deps --target $@ --no-compile --only-binary :all: --python-version 3.11 \
+	    --retries 1 2>$@.log; then \
+	    touch $@; \
+	else \
+	    tail -n 1 $@.log >$(PEER_FAILURE); \
+	    echo "peer: not fetched: $$(cat $(PEER_FAILURE))" >&2; \
+	fi
 
 $(TOOLS): pyproject.toml
 	scripts/check_prerequisites $(PYTHON)

@@ -2,16 +2,20 @@
 
 namespace atbprobe {
 
-bool ExecutionChain::ask_round(const ProgramView* program, uint64_t round) {
+void ExecutionChain::look_up_round(const ProgramView* program, uint64_t round) {
+    round_is_known_ = true;
     round_ = round;
     rules_ = program == nullptr ? 0 : rules_by_round(*program, round);
-    const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
-    stage_ = in_range ? Stage::kRound : Stage::kIdle;
-    return in_range;
 }
 
-uint64_t ExecutionChain::rules_for(const ProgramView* program, const char* dir, size_t length) const {
-    return rules_ == 0 ? 0 : rules_ & rules_by_dir(*program, dir, length);
+uint64_t ExecutionChain::rules_for(const ProgramView* program, const char* dir, size_t length) {
+    if (rules_ == 0) return 0;
+    uint64_t by_dir = 0;
+    if (!last_dirs_.find(dir, length, &by_dir)) {
+        by_dir = rules_by_dir(*program, dir, length);
+        last_dirs_.remember(dir, length, by_dir);
+    }
+    return rules_ & by_dir;
 }
 
 bool ExecutionChain::open_operation(const ProgramView* program, const char* dir, size_t length) {

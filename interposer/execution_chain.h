@@ -14,6 +14,7 @@
 
 #include "open_operations.h"
 #include "program_evaluator.h"
+#include "remembered_dirs.h"
 
 namespace atbprobe {
 
@@ -23,7 +24,12 @@ enum class Pass : uint32_t { kBefore, kAfter };
 class ExecutionChain {
   public:
     // `program` is null while there is none.
-    bool ask_round(const ProgramView* program, uint64_t round);
+    bool ask_round(const ProgramView* program, uint64_t round) {
+        if (!round_is_known_ || round != round_) look_up_round(program, round);
+        const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
+        stage_ = in_range ? Stage::kRound : Stage::kIdle;
+        return in_range;
+    }
     bool ask_dir(const ProgramView* program, const char* dir, size_t length);
     bool ask_pass(const ProgramView* program, Pass pass);
     bool ask_param() const;
@@ -40,7 +46,12 @@ class ExecutionChain {
     // The rules of the operation that the last question began, once; 0 otherwise. For counting.
     uint64_t take_begun_rules();
 
-    void forget_questions() { stage_ = Stage::kIdle; }
+    // To be called with every new program.
+    void forget_questions() {
+        stage_ = Stage::kIdle;
+        round_is_known_ = false;
+        last_dirs_.forget();
+    }
     void forget_everything();
 
   private:
@@ -52,18 +63,21 @@ class ExecutionChain {
         kGranted,  // the conjunction was granted for `pass_`
     };
 
+    void look_up_round(const ProgramView* program, uint64_t round);
     bool open_operation(const ProgramView* program, const char* dir, size_t length);
     bool reopen(const ProgramView* program, OpenOperation* operation);
-    uint64_t rules_for(const ProgramView* program, const char* dir, size_t length) const;
+    uint64_t rules_for(const ProgramView* program, const char* dir, size_t length);
     bool begin(OpenOperation* operation);
     bool grant(bool granted);
 
     Stage stage_;
     Pass pass_;
+    bool round_is_known_;
     uint64_t round_;
     uint64_t rules_;  // that take this round
     uint64_t begun_rules_;
     OpenOperations open_;
+    RememberedDirs last_dirs_;
 };
 
 }  // namespace atbprobe

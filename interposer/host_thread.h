@@ -2,11 +2,11 @@
 // mode. Each guard restores one of them when it goes out of scope.
 #pragma once
 
-#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 #include <initializer_list>
 
@@ -64,19 +64,35 @@ class BlockedSignals {
     sigset_t pending_;
 };
 
-// Statistics need the default rounding and real subnormal numbers, whatever the host has switched on for speed.
+// Statistics need the default rounding and real subnormal numbers, whatever the host has switched on for speed. The
+// mode register is read and written here because <fenv.h> would map libm into every process, for two instructions.
 class DefaultFloats {
   public:
-    DefaultFloats() {
-        fegetenv(&kept_);
-        fesetenv(FE_DFL_ENV);
-    }
-    ~DefaultFloats() { fesetenv(&kept_); }
+    DefaultFloats() : kept_(mode()) { set_mode(kDefaultMode); }
+    ~DefaultFloats() { set_mode(kept_); }
     DefaultFloats(const DefaultFloats&) = delete;
     DefaultFloats& operator=(const DefaultFloats&) = delete;
 
   private:
-    fenv_t kept_;
+#if defined(__x86_64__)
+    using Mode = unsigned;
+    static constexpr Mode kDefaultMode = 0x1f80;  // MXCSR: to nearest, nothing trapped, subnormals kept
+    static Mode mode() { return __builtin_ia32_stmxcsr(); }
+    static void set_mode(Mode mode) { __builtin_ia32_ldmxcsr(mode); }
+#elif defined(__aarch64__)
+    using Mode = uint64_t;
+    static constexpr Mode kDefaultMode = 0;  // FPCR: likewise
+    static Mode mode() {
+        Mode mode = 0;
+        asm volatile("mrs %0, fpcr" : "=r"(mode));
+        return mode;
+    }
+    static void set_mode(Mode mode) { asm volatile("msr fpcr, %0" : : "r"(mode)); }
+#else
+#error "reading and writing the floating-point mode is not known for this machine"
+#endif
+
+    Mode kept_;
 };
 
 }  // namespace atbprobe

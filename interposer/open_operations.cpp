@@ -31,7 +31,7 @@ bool OpenOperations::is_on_the_way(const OpenOperation& operation, const char* d
     return length == prefix || dir[prefix] == '/';
 }
 
-OpenOperation* OpenOperations::find(uint64_t round, const char* dir, size_t length) {
+OpenOperation* OpenOperations::find_open(uint64_t round, const char* dir, size_t length) {
     while (count_ != 0 && !is_on_the_way(operations_[count_ - 1], dir, length)) --count_;
     if (count_ == 0) return nullptr;
     OpenOperation& innermost = operations_[count_ - 1];
@@ -54,13 +54,6 @@ OpenOperation* OpenOperations::open(uint64_t round, const char* dir, size_t leng
     OpenOperation* operation = &operations_[count_++];
     *operation = OpenOperation{round, length, 0, {}, false};
     return operation;
-}
-
-bool OpenOperations::any_begun_in_round(uint64_t round) const {
-    for (size_t i = 0; i < count_; ++i) {
-        if (operations_[i].begun && operations_[i].round == round) return true;
-    }
-    return false;
 }
 
 bool OpenOperations::innermost_contains(const char* path, size_t length) const {

@@ -24,7 +24,9 @@ struct OpenOperation {
 class OpenOperations {
   public:
     // The operation of this round and directory, or null. Closes all that cannot be open any more.
-    OpenOperation* find(uint64_t round, const char* dir, size_t length);
+    OpenOperation* find(uint64_t round, const char* dir, size_t length) {
+        return count_ == 0 ? nullptr : find_open(round, dir, length);
+    }
 
     // Opens an operation below those that `find` left. Null without memory.
     OpenOperation* open(uint64_t round, const char* dir, size_t length);
@@ -35,7 +37,12 @@ class OpenOperations {
 
     const char* innermost_dir() const { return dir_; }
 
-    bool any_begun_in_round(uint64_t round) const;
+    bool any_begun_in_round(uint64_t round) const {
+        for (size_t i = 0; i < count_; ++i) {
+            if (operations_[i].begun && operations_[i].round == round) return true;
+        }
+        return false;
+    }
 
     // Whether `path` lies in the directory of the innermost one.
     bool innermost_contains(const char* path, size_t length) const;
@@ -43,6 +50,7 @@ class OpenOperations {
     void clear() { count_ = 0; }
 
   private:
+    OpenOperation* find_open(uint64_t round, const char* dir, size_t length);
     bool is_on_the_way(const OpenOperation& operation, const char* dir, size_t length) const;
 
     OpenOperation* operations_;

@@ -284,7 +284,7 @@ void release_thread_record(void* record) {
 
 const std::atomic<uint64_t> kNotStartedWord{kNotStarted};
 std::atomic<const std::atomic<uint64_t>*> g_control_word{&kNotStartedWord};
-thread_local ThreadRecord* t_record = nullptr;
+__thread ThreadRecord* t_record = nullptr;
 
 ProcessCounters& process_counters() { return *g_counters.load(std::memory_order_acquire); }
 

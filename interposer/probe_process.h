@@ -32,7 +32,8 @@ struct ThreadRecord {
 extern std::atomic<const std::atomic<uint64_t>*> g_control_word;
 extern const std::atomic<uint64_t> kNotStartedWord;
 
-extern __attribute__((tls_model("initial-exec"))) thread_local ThreadRecord* t_record;
+// __thread and not thread_local, which asks at each use whether there is something to initialise.
+extern __attribute__((tls_model("initial-exec"))) __thread ThreadRecord* t_record;
 
 // The slow ways.
 ThreadRecord* make_thread_record();

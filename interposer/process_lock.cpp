@@ -9,7 +9,7 @@ pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 void (*g_in_child)() = nullptr;
 
 // How often this thread is inside: once in a locked section, and once more for each fork that it is in.
-__attribute__((tls_model("initial-exec"))) thread_local int t_inside = 0;
+__attribute__((tls_model("initial-exec"))) __thread int t_inside = 0;
 
 void before_fork() {
     if (t_inside++ == 0) pthread_mutex_lock(&g_lock);

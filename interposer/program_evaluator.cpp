@@ -33,24 +33,33 @@ uint64_t rules_by_number(const NumberTable& table, uint64_t number) {
     return include & ~exclude;
 }
 
-// Reads decimal digits as a 64-bit number. False if there are none, another byte, or too many.
-bool parse_number(const char* begin, const char* end, uint64_t* number) {
-    if (begin == end) return false;
+const char* skip_digits(const char* begin, const char* end) {
+    while (begin != end && static_cast<unsigned char>(*begin - '0') <= 9) ++begin;
+    return begin;
+}
+
+// The first `byte` at or behind `begin`, or null.
+const char* find(const char* begin, const char* end, char byte) {
+    return static_cast<const char*>(memchr(begin, byte, static_cast<size_t>(end - begin)));
+}
+
+// Reads digits as a 64-bit number. False if there are none or too many.
+bool read_digits(const char* begin, const char* end, uint64_t* number) {
     uint64_t value = 0;
-    for (; begin != end; ++begin) {
-        const auto digit = static_cast<unsigned char>(*begin - '0');
-        if (digit > 9) return false;
-        if (__builtin_mul_overflow(value, uint64_t{10}, &value) || __builtin_add_overflow(value, digit, &value))
+    for (const char* digit = begin; digit != end; ++digit) {
+        if (__builtin_mul_overflow(value, uint64_t{10}, &value) ||
+            __builtin_add_overflow(value, static_cast<uint64_t>(*digit - '0'), &value))
             return false;
     }
     *number = value;
-    return true;
+    return begin != end;
 }
 
-uint64_t rules_by_head(const ProgramView& program, const char* begin, const char* end) {
-    const auto* underscore = static_cast<const char*>(memchr(begin, '_', static_cast<size_t>(end - begin)));
+// `head` is `<device>_<pid>`, ended by the slash at `end`.
+uint64_t rules_by_head(const ProgramView& program, const char* head, const char* end) {
+    const char* const digits_end = skip_digits(head, end);
     uint64_t device = 0;
-    if (underscore == nullptr || !parse_number(begin, underscore, &device)) return program.program->unknown_device;
+    if (*digits_end != '_' || !read_digits(head, digits_end, &device)) return program.program->unknown_device;
     return rules_by_number(program.devices, device);
 }
 
@@ -62,7 +71,7 @@ uint32_t scan(const AutomatonTable& table, uint32_t row, const char* begin, cons
 }
 
 const EmissionRecord& emission_of(const AutomatonTable& table, uint32_t row) {
-    return table.emissions[table.states[row / table.class_count]];
+    return table.emissions[table.states[table.state_of(row)]];
 }
 
 // An id is a canonical decimal number of 64 bits; the automaton refuses other bytes by itself.
@@ -89,6 +98,7 @@ class PathTerms {
   public:
     explicit PathTerms(const ProgramView& program) : program_(program) {
         const size_t bytes = program.path_words.count * sizeof(uint64_t);
+        if (bytes == 0) return;
         memset(matched_, 0, bytes);
         memset(waiting_, 0, bytes);
     }
@@ -131,11 +141,16 @@ class PathScan {
     explicit PathScan(const ProgramView& program)
         : program_(program), path_terms_(program), id_row_(program.ids.start) {}
 
-    void read_component(const char* begin, const char* end) {
-        const auto* underscore = static_cast<const char*>(memchr(begin, '_', static_cast<size_t>(end - begin)));
+    // Reads the component that begins here, and returns its end: a slash, or null at the end of the directory.
+    const char* read_component(const char* begin, const char* end) {
+        const char* underscore = skip_digits(begin, end);
+        const char* const slash = find(underscore, end, '/');
+        if (slash != nullptr) end = slash;
+        if (underscore == end || *underscore != '_') underscore = find(underscore, end, '_');
         if (program_.ids.class_count != 0) read_id(begin, underscore);
         if (program_.names.class_count != 0) read_name(underscore == nullptr ? begin : underscore + 1, end);
         ++depth_;
+        return slash;
     }
 
     uint64_t rules() const {
@@ -166,7 +181,7 @@ class PathScan {
 
     void read_name(const char* begin, const char* end) {
         const uint32_t row = scan(program_.names, program_.names.start, begin, end);
-        const uint32_t index = program_.names.states[row / program_.names.class_count];
+        const uint32_t index = program_.names.states[program_.names.state_of(row)];
         const EmissionRecord& emission = program_.names.emissions[index];
         registers_.names_here = emission.here;
         registers_.names_below |= emission.below;
@@ -190,20 +205,15 @@ uint64_t rules_by_round(const ProgramView& program, uint64_t round) {
 uint64_t rules_by_dir(const ProgramView& program, const char* dir, size_t length) {
     if (program.program->enabled_rules == 0) return 0;
     const char* const end = dir + length;
-    const auto* head_end = static_cast<const char*>(memchr(dir, '/', length));
+    const char* const head_end = find(dir, end, '/');
     if (head_end == nullptr) return 0;
     const uint64_t by_device = rules_by_head(program, dir, head_end) & program.program->enabled_rules;
     if (by_device == 0) return 0;
 
-    const char* const count = head_end + 1;
-    const auto* slash = static_cast<const char*>(memchr(count, '/', static_cast<size_t>(end - count)));
+    const char* slash = find(head_end + 1, end, '/');
     if (slash == nullptr) return 0;
     PathScan path(program);
-    do {
-        const char* const begin = slash + 1;
-        slash = static_cast<const char*>(memchr(begin, '/', static_cast<size_t>(end - begin)));
-        path.read_component(begin, slash == nullptr ? end : slash);
-    } while (slash != nullptr);
+    while (slash != nullptr) slash = path.read_component(slash + 1, end);
     return path.rules() & by_device;
 }
 

@@ -129,6 +129,7 @@ Verdict verify_automaton(const AutomatonSections& sections, AutomatonTable* tabl
         return absent && table->start == 0 && table->absorbing == 0 ? Verdict::kOk : Verdict::kBadClasses;
     }
     if (class_count > 256 || sections.classes.count != 256) return Verdict::kBadClasses;
+    table->reciprocal = ((uint64_t{1} << 32) + class_count - 1) / class_count;
     for (uint32_t byte = 0; byte < 256; ++byte) {
         if (sections.classes.records[byte] >= class_count) return Verdict::kBadClasses;
     }

@@ -58,8 +58,13 @@ struct AutomatonTable {
     const uint32_t* states = nullptr;
     const EmissionRecord* emissions = nullptr;
     uint32_t class_count = 0;  // 0: there is no automaton
+    uint64_t reciprocal = 0;   // 2^32 / class_count, rounded up
     uint32_t start = 0;
     uint32_t absorbing = 0;
+
+    // The state of a row. Rows are multiples of the class count below 2^32, and for those the product is exact: what
+    // the rounding adds stays below 2^32. A division would cost more than scanning most names.
+    uint32_t state_of(uint32_t row) const { return static_cast<uint32_t>(row * reciprocal >> 32); }
 };
 
 // A verified image, seen through typed pointers into its bytes. The image must outlive the view and not change.

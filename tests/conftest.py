@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ import psutil
 import pytest
 
 from atbprobe_rules.installation import script_folder
+from benchmarks import published_peer
 
 REPOSITORY = Path(__file__).parent.parent
 BASE_PREFIX = f"atbprobe-tests-{os.getuid()}-"
@@ -34,10 +34,8 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
         "qemu-aarch64 or aarch64-linux-gnu-g++ is not on PATH",
         lambda: all(shutil.which(name) for name in ("qemu-aarch64", "aarch64-linux-gnu-g++")),
     ),
-    "peer": (
-        "the package mindstudio-probe is not installed",
-        lambda: "ATBPROBE_PEER" in os.environ or importlib.util.find_spec("msprobe") is not None,
-    ),
+    "needs_strace": ("strace is not on PATH", lambda: shutil.which("strace") is not None),
+    "peer": (published_peer.reason_for_absence(), published_peer.is_here),
 }
 
 

@@ -1,5 +1,6 @@
 #include "csv_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -18,15 +19,27 @@ std::string shortest_text(Value value) {
     return {text, result.ptr};
 }
 
-bool is_number(std::string_view field) {
-    double value = 0;
-    const auto result = std::from_chars(field.data(), field.data() + field.size(), value);
-    return result.ec == std::errc() && result.ptr == field.data() + field.size();
+// `-inf`, or digits with a fraction and an exponent where there are any: what number_text makes of a number below zero.
+// Not std::from_chars, which brings libm and two static objects with it.
+bool is_negative_number(std::string_view field) {
+    const auto skip = [&field](std::string_view characters, size_t most) {
+        const size_t count = std::min({field.find_first_not_of(characters), field.size(), most});
+        field.remove_prefix(count);
+        return count != 0;
+    };
+    const auto skip_digits = [&] { return skip("0123456789", field.size()); };
+    if (!skip("-", 1)) return false;
+    if (field == "inf") return true;
+    if (!skip_digits()) return false;
+    if (skip(".", 1) && !skip_digits()) return false;
+    if (!skip("e", 1)) return field.empty();
+    skip("+-", 1);
+    return skip_digits() && field.empty();
 }
 
 bool looks_like_formula(std::string_view field) {
     constexpr std::string_view kFormulaStarts = "=+-@\t\r";
-    return !field.empty() && kFormulaStarts.find(field.front()) != std::string_view::npos && !is_number(field);
+    return !field.empty() && kFormulaStarts.find(field.front()) != std::string_view::npos && !is_negative_number(field);
 }
 
 }  // namespace

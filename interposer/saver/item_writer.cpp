@@ -44,8 +44,13 @@ void ItemWriter::write_tensor(const SaveItem& item) {
 }
 
 void ItemWriter::write_param(const SaveItem& item) {
+    std::string line(static_cast<const char*>(item.call.data), item.call.bytes);
+    line += '\n';
+    TensorCall call = item.call;
+    call.data = line.data();
+    call.bytes = line.size();
     std::string stored_at;
-    const int error = write_file(item.path, {}, item.call, &stored_at);
+    const int error = write_file(item.path, {}, call, &stored_at);
     if (error != 0) losses_->count_error(error, item.call.path);
 }
 

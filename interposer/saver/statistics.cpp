@@ -78,7 +78,9 @@ struct FloatLanes {
 // Doubles whose squares or sums leave the range of double: once more, scaled by the power of two that brings the
 // largest of them near one.
 void rescue_sums(const std::byte* data, uint64_t count, double largest, Statistics* result) {
-    const int exponent = std::max(std::ilogb(largest), -1000);
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    exponent = std::max(exponent, -1000);
     const double scale = std::ldexp(1.0, -exponent);
     CompensatedSum sum;
     CompensatedSum squares;

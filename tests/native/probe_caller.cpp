@@ -6,8 +6,10 @@
 // Threads are numbered from 0, the main thread, and live until the end; a call is finished before the next one is
 // read. Arguments: IsExecuteCountInRange round; IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex;
 // SaveParam json path; ReportOperationGraph name json; IsReportModelTopoInfo model; ReportModelTopoInfo model json.
-// The others take none, or none that matters. After `fork` it is the child that reads on; the parent waits and ends
-// as the child does.
+// The others take none, or none that matters. CloseDescriptors is what a host does of its own: it closes every
+// descriptor from 3 on and opens /dev/null in place of each. After `fork` it is the child that reads on; the parent
+// waits and ends as the child does.
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +45,17 @@ std::vector<uint8_t> bytes_of_hex(const std::string& hex) {
         bytes.push_back(static_cast<uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
     }
     return bytes;
+}
+
+const char* close_descriptors(const Arguments&) {
+    constexpr int kDescriptors = 256;
+    for (int descriptor = 3; descriptor < kDescriptors; ++descriptor) {
+        close(descriptor);
+    }
+    for (int opened = 0; opened < kDescriptors - 1;) {
+        opened = open("/dev/null", O_RDWR);
+    }
+    return "done";
 }
 
 const char* save_tensor(const Arguments& arguments) {
@@ -94,6 +107,7 @@ std::map<std::string, Function> function_table() {
              Probe::ReportOperationGraph(a.at(0), a.at(1));
              return "done";
          }},
+        {"CloseDescriptors", close_descriptors},
         {"SaveTensor", save_tensor},
         {"SaveParam",
          [](const Arguments& a) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable
@@ -22,6 +23,15 @@ CHAIN = {
     "IsSaveParam",
     "SaveParam",
 }
+
+
+def made_up_bytes(given: dict[str, Any]) -> bytes:
+    """Return bytes for a SaveTensor call, of which a record has only the number: other ones for each file and pass."""
+    pattern = hashlib.sha256(given["filePath"].encode()).digest()
+    size: int = given["dataSize"]
+    return (pattern * (size // len(pattern) + 1))[:size]
+
+
 ARGUMENTS: dict[str, Callable[[dict[str, Any]], list[object]]] = {
     "IsExecuteCountInRange": lambda given: [given["executeCount"]],
     "IsSaveTensorInSpecificDir": lambda given: [given["tensorDir"]],
@@ -30,7 +40,7 @@ ARGUMENTS: dict[str, Callable[[dict[str, Any]], list[object]]] = {
         given["dtype"],
         given["dims"],
         given["filePath"],
-        "00" * given["dataSize"],
+        made_up_bytes(given).hex(),
     ],
     "SaveParam": lambda given: [given["param"], given["filePath"]],
     "ReportOperationGraph": lambda given: [given["opName"], given["graph"]],

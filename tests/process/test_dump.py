@@ -80,7 +80,8 @@ def read_expected(folder: Path) -> tuple[list[Expected], dict[str, bytes]]:
         data = (folder / f"{entry['path']}.raw").read_bytes()
         tensors.append(Expected(entry["path"], entry["round"], entry["dtype"], entry["format"], entry["dims"], data))
     params = {
-        str(path.relative_to(folder))[: -len(".raw")]: path.read_bytes() for path in folder.rglob("op_param.json.raw")
+        str(path.relative_to(folder))[: -len(".raw")]: path.read_bytes() + b"\n"
+        for path in folder.rglob("op_param.json.raw")
     }
     return tensors, params
 

@@ -467,11 +467,11 @@ def test_a_path_that_no_host_gives_is_a_counted_loss(driver: Driver, path: str) 
     assert len([line for line in driver.said().splitlines() if "lost (bad_path)" in line]) == 1
 
 
-def test_parameters_are_stored_as_given(driver: Driver) -> None:
+def test_parameters_are_stored_as_given_in_a_line(driver: Driver) -> None:
     driver.save_param("0_1234/0/2_Prefill_layer/0_Linear/op_param.json", b'{"transposeA":false}')
     driver.finish()
     stored = driver.data / "0_1234/0/2_Prefill_layer/0_Linear/op_param.json"
-    assert stored.read_bytes() == b'{"transposeA":false}'
+    assert stored.read_bytes() == b'{"transposeA":false}\n'
 
 
 def test_modes(driver: Driver) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import os
@@ -18,6 +17,8 @@ from probed_host import Probed
 from random_graphs import ODD_GRAPHS, operations
 from replay import RECORDS, read_record, replay
 from standin_host import StandIn
+
+from benchmarks.published_peer import peer_library
 
 ON = {"dump_enable": True, "exec_range": "none"}
 OFF = {"dump_enable": False}
@@ -397,16 +398,8 @@ def test_odd_graphs_leave_the_process_alive(probed: Probed) -> None:
 
 @pytest.fixture
 def peer(tmp_path: Path, native_file: Callable[[str], Path]) -> Probed:
-    """The published package's library in place of ours: a folder given as ATBPROBE_PEER, or an installed package."""
-    spec = importlib.util.find_spec("msprobe")
-    folders = list(spec.submodule_search_locations or []) if spec is not None else []
-    chosen = os.environ.get("ATBPROBE_PEER")
-    if chosen:
-        folders = [str(Path(chosen) / "msprobe")]
-    libraries = [Path(folder) / "lib" / "libatb_probe_abi1.so" for folder in folders]
-    library = next((path for path in libraries if path.is_file()), None)
-    if library is None:
-        pytest.skip("mindstudio-probe is neither installed nor in the folder that ATBPROBE_PEER names")
+    """The published package's library in place of ours."""
+    library = peer_library(1)
     place = Probed(tmp_path / "peer", native_file, extra_environment={"LD_PRELOAD": str(library)})
     place.folder.mkdir()
     return place

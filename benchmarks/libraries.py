@@ -1,0 +1,67 @@
+"""The two libraries under measurement, and a place for each with rules in force."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from atbprobe_rules import native
+from atbprobe_rules.channel import Channel
+from atbprobe_rules.compiled_config import compile_config
+from atbprobe_rules.config_file import read_config_file
+from atbprobe_rules.image import encode
+from atbprobe_rules.installation import probe_library
+from benchmarks.published_peer import peer_library
+
+REPOSITORY = Path(__file__).parent.parent
+# The same switch as for the tests: where the built files are, if not where `make setup` puts them.
+NATIVE = os.environ.get("ATBPROBE_TEST_NATIVE")
+
+
+def host_program() -> Path:
+    return Path(NATIVE or REPOSITORY / "build" / "release" / "native") / "decision_host"
+
+
+@dataclass(frozen=True)
+class Library:
+    """One of the two, built for the new std::string."""
+
+    name: str
+    path: Path
+    is_ours: bool
+
+    @contextmanager
+    def environment(self, rules: dict[str, Any]) -> Iterator[dict[str, str]]:
+        """What a process needs to be started under this library and these rules."""
+        with TemporaryDirectory(prefix="atbprobe-bench-") as name:
+            config = Path(name) / "config.json"
+            config.write_text(json.dumps(rules), encoding="utf-8")
+            config.chmod(0o600)
+            runtime = str(Path(name) / "runtime")
+            if self.is_ours:
+                publish(config, runtime)
+            variables = {"LD_PRELOAD": str(self.path), "ATB_OUTPUT_DIR": name, "ATB_DUMP_CONFIG": str(config)}
+            yield {**os.environ, **variables, "ATBPROBE_RUNTIME_DIR": runtime}
+
+
+def publish(config: Path, runtime: str) -> None:
+    """Put a config in force as a watcher would, without one."""
+    program = compile_config(read_config_file(config), config).program
+    if program is None:
+        raise ValueError(f"{config} is refused")
+    with Channel.create(Path(native.channel_path(runtime, str(config)))) as channel:
+        channel.publish(encode(program))
+
+
+def ours() -> Library:
+    return Library("ours", Path(NATIVE) / "libatb_probe_abi1.so" if NATIVE else probe_library(1), is_ours=True)
+
+
+def peer() -> Library:
+    return Library("peer", peer_library(1), is_ours=False)

@@ -1,0 +1,163 @@
+"""Loaded into every process of a shell: what programs that are no host notice of it. That is, nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from probed_host import Probed
+
+REPOSITORY = Path(__file__).parent.parent.parent
+NOBODY = 65534
+
+
+@pytest.fixture(params=[1, 0], ids=["abi1", "abi0"])
+def shell(request: pytest.FixtureRequest, tmp_path: Path, native_file: Callable[[str], Path]) -> Probed:
+    """The environment of a shell that sourced the load script, with rules that dump everything."""
+    place = Probed(tmp_path / "place", native_file, abi=request.param)
+    place.folder.mkdir()
+    place.write({"dump_enable": True, "exec_range": "all", "save_child": True})
+    return place
+
+
+def run(
+    command: Sequence[str | Path], environment: Mapping[str, str], user: int | None = None
+) -> tuple[int, bytes, bytes]:
+    """Exit code, stdout and stderr."""
+    done = subprocess.run(
+        [str(part) for part in command], env=environment, capture_output=True, check=False, user=user, cwd="/"
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def without_preload(place: Probed) -> dict[str, str]:
+    environment = place.environment()
+    del environment["LD_PRELOAD"]
+    return environment
+
+
+def traces(place: Probed, runtime_dir: Path) -> list[Path]:
+    return [path for folder in (place.folder, runtime_dir) for path in folder.rglob("*") if path != place.config]
+
+
+PRINT_JSON = "import json, sys, threading; json.dump({'é': [1, None], 'threads': threading.active_count()}, sys.stdout)"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [sys.executable, "-c", PRINT_JSON],
+        ["ls", "-la", "/usr/bin"],
+        ["ls", "/no/such/folder"],
+        ["git", "-C", REPOSITORY, "log", "--stat", "-3"],
+        ["git", "no-such-command"],
+        ["sh", "-c", "echo $0 | tr a-z A-Z; exit 3"],
+    ],
+    ids=["python", "ls", "ls fails", "git", "git fails", "pipe"],
+)
+def test_output_is_the_same_to_the_byte(shell: Probed, runtime_dir: Path, command: list[str | Path]) -> None:
+    if shutil.which(str(command[0])) is None:
+        pytest.skip(f"{command[0]} is not on PATH")
+    alone = run(command, without_preload(shell))
+    assert alone[1] or alone[2]
+    assert run(command, shell.environment()) == alone
+    assert traces(shell, runtime_dir) == []
+    if command[-1] == PRINT_JSON:
+        assert json.loads(alone[1]) == {"é": [1, None], "threads": 1}
+
+
+@pytest.mark.needs_gcc
+def test_a_static_program_is_not_touched(shell: Probed, runtime_dir: Path) -> None:
+    source = shell.folder.parent / "hello.c"
+    source.write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
+    program = source.with_suffix("")
+    built = subprocess.run(["gcc", "-static", "-o", program, source], capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        pytest.skip("no static C library to link with")
+    assert run([program], shell.environment()) == (0, b"hello\n", b"")
+    assert traces(shell, runtime_dir) == []
+
+
+def test_a_setuid_program_runs_as_ever(shell: Probed) -> None:
+    program = shutil.which("passwd")
+    if program is None or not Path(program).stat().st_mode & stat.S_ISUID:
+        pytest.skip("no setuid program at hand")
+    user = NOBODY if os.getuid() == 0 else None
+    alone = run([program, "--status"], without_preload(shell), user)
+    assert alone[0] == 0
+    assert run([program, "--status"], shell.environment(), user) == alone
+
+
+@pytest.mark.parametrize("ending", ["sys.exit(7)", "os._exit(7)", "os.execv('/bin/sh', ['sh', '-c', 'exit 7'])"])
+def test_a_program_that_closes_all_descriptors_ends_as_ever(shell: Probed, ending: str) -> None:
+    program = [sys.executable, "-c", f"import os, sys; os.closerange(0, 1024); {ending}"]
+    assert run(program, shell.environment()) == run(program, without_preload(shell)) == (7, b"", b"")
+
+
+def test_a_host_that_closes_all_descriptors_still_hears_of_new_rules(shell: Probed) -> None:
+    """And keeps those that it opened itself, under the numbers that were ours before."""
+    shell.publish({"dump_enable": True, "exec_range": "none"})
+    with shell.caller() as host:
+        assert not host.call("IsExecuteCountInRange", 0)
+        host.call("CloseDescriptors")
+        opened = {path.name for path in Path(f"/proc/{host.pid}/fd").iterdir()}
+        assert len(opened) == 256
+        shell.publish({"dump_enable": True, "exec_range": "0,0"})
+        assert host.call("IsExecuteCountInRange", 0)
+        assert {path.name for path in Path(f"/proc/{host.pid}/fd").iterdir()} == opened
+
+
+@pytest.mark.needs_strace
+def test_loading_is_mapping_and_nothing_else(shell: Probed, tmp_path: Path, runtime_dir: Path) -> None:
+    """No thread, no memory, no file: the system calls of a process with libgcc_s preloaded, which is what the library
+    needs besides libc, and those that map the library itself."""
+
+    def system_calls(preload: str) -> tuple[set[str], list[str]]:
+        log = tmp_path / "strace"
+        command = ["strace", "-f", "-o", log, "-E", f"LD_PRELOAD={preload}", "/bin/true"]
+        done = subprocess.run(command, env=without_preload(shell), capture_output=True, check=False)
+        if b"ptrace" in done.stderr.lower():
+            pytest.skip("strace may not trace here")
+        assert done.returncode == 0, done.stderr
+        return split_calls(log.read_text().splitlines())
+
+    library = shell.environment()["LD_PRELOAD"]
+    baseline_files, baseline_calls = system_calls("libgcc_s.so.1")
+    files, calls = system_calls(library)
+    assert files - baseline_files == {library}
+    assert calls == baseline_calls
+    assert "execve" in calls
+    assert traces(shell, runtime_dir) == []
+
+
+# What the loader does for each library that it maps.
+MAPPING = {"openat", "open", "read", "pread64", "fstat", "newfstatat", "mmap", "mprotect", "munmap", "close", "access"}
+
+
+def split_calls(lines: Iterable[str]) -> tuple[set[str], list[str]]:
+    """The files that were opened with success, and the names of all calls but those that map files."""
+    files = set()
+    others = []
+    for line in lines:
+        match = re.match(r"\d+\s+(\w+)\(", line)
+        if match is None:
+            continue  # a signal, or the exit
+        if match[1] not in MAPPING:
+            others.append(match[1])
+        opened = re.search(r'open(?:at)?\(.*"(.*)".*\) = \d+', line)
+        if opened:
+            files.add(opened[1])
+    return files, others
+
+
+def test_exceptions_need_no_memory_set_aside(native_file: Callable[[str], Path]) -> None:
+    """The runtime's reserve for them was replaced by ours: it must be as good."""
+    assert run([native_file("exception_memory_driver")], dict(os.environ)) == (0, b"all caught\n", b"")

@@ -1,0 +1,134 @@
+"""One run of a host under one of the two libraries, and what it left, free of its pid and its place."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probed_host import ANSWERS, WAIT_SECONDS, Model, ProbeCaller, Probed
+
+from benchmarks.published_peer import peer_library
+
+Row = tuple[str, ...]
+DEVICE = 3
+# One layer, three steps: a prefill and two decodes, which a second model in the same process runs.
+SMALL_MODEL = ["--quiet", "--layers", "1", "--hidden", "16", "--heads", "2", "--feed-forward", "32"]
+SMALL_MODEL += ["--vocabulary", "32", "--prompt-tokens", "4", "--steps", "3", "--device", str(DEVICE)]
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What one run left under data/, paths relative to it and PID in place of the pid."""
+
+    files: dict[str, bytes]  # all but the CSV files
+    rows: dict[str, list[Row]]  # the rows of each statistic.csv below its header, sorted
+    host_copies: int  # tensors that the host copied from the device for the library
+
+    def op_dirs(self) -> set[str]:
+        return {path.rsplit("/", 2)[0] for path in self.files if path.endswith(".bin")}
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library, and how rules get to it."""
+
+    name: str
+    is_ours: bool
+
+    def place(self, folder: Path, native_file: Callable[[str], Path], abi: int) -> Probed:
+        place = Probed(folder / self.name, native_file, abi=abi)
+        place.folder.mkdir(parents=True)
+        if not self.is_ours:
+            place.extra_environment["LD_PRELOAD"] = str(peer_library(abi))
+        return place
+
+    def take(self, place: Probed, rules: dict[str, Any]) -> None:
+        """Put rules in force for a process that is about to start. The peer, asked for the first time, reads the file
+        by itself, and is then awake if dumping is on."""
+        if self.is_ours:
+            place.publish(rules)
+        else:
+            place.write(rules)
+
+
+OURS = Library("ours", is_ours=True)
+PEER = Library("peer", is_ours=False)
+BOTH = (OURS, PEER)
+
+
+def run_model(library: Library, place: Probed, rules: dict[str, Any], options: Sequence[str] = ()) -> Dump:
+    """Run the stand-in's model to its end."""
+    library.take(place, rules)
+    report_file = place.folder / "report.json"
+    program = place.native_file(f"standin_model_abi{place.abi}")
+    done = subprocess.run(
+        [program, *SMALL_MODEL, "--report", report_file, *options],
+        env=place.environment(),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{library.name}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    report = json.loads(report_file.read_text(encoding="utf-8"))
+    return collect(place, report["pid"], report["device_to_host_copies"])
+
+
+def collect(place: Probed, pid: int, host_copies: int = 0) -> Dump:
+    files = {}
+    rows = {}
+    for path, content in place.files().items():
+        name = _without(path, place, pid)
+        if name.endswith(".csv"):
+            rows[name] = _read_rows(content.decode("utf-8"), place, pid)
+        else:
+            files[name] = content
+    return Dump(files, rows, host_copies)
+
+
+def _read_rows(text: str, place: Probed, pid: int) -> list[Row]:
+    header, *rows = csv.reader(text.splitlines())
+    assert ",".join(header) == (
+        "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,"
+        "Max,Min,Mean,Norm,Tensor Path"
+    )
+    return sorted(tuple(_without(cell, place, pid) for cell in row) for row in rows)
+
+
+def _without(text: str, place: Probed, pid: int) -> str:
+    return re.sub(rf"^(-?\d+)_{pid}(?=/|$)", r"\1_PID", text.removeprefix(f"{place.data}/"))
+
+
+class _PatientCaller(ProbeCaller):
+    """Of a library that may print to stdout, between the answers."""
+
+    def read_line(self) -> str:
+        line = super().read_line()
+        while line not in ANSWERS:
+            line = super().read_line()
+        return line
+
+
+class _PatientModel(Model):
+    """As above."""
+
+    def read_line(self) -> str:
+        line = super().read_line()
+        while not line.startswith(("ready ", "done ")):
+            line = super().read_line()
+        return line
+
+
+def model_of(place: Probed) -> Model:
+    """The small model, a step at a time."""
+    return _PatientModel(place.native_file(f"standin_model_abi{place.abi}"), place.environment(), SMALL_MODEL)
+
+
+def caller_of(place: Probed) -> ProbeCaller:
+    return _PatientCaller(place.native_file(f"probe_caller_abi{place.abi}"), place.environment())
