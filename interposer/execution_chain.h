@@ -14,6 +14,7 @@
 
 #include "open_operations.h"
 #include "program_evaluator.h"
+#include "saver/saver.h"
 
 namespace atbprobe {
 
@@ -30,7 +31,7 @@ class ExecutionChain {
 
     // What to keep of a tensor whose file is `path`: nothing unless the pass was granted and the file is the
     // operation's own.
-    uint32_t tasks_for(const char* path, size_t length) const;
+    SaveOrder order_for(const char* path, size_t length) const;
 
     // Whether `path` is a file of the operation whose parameters were just granted.
     bool owns_param(const char* path, size_t length) const {
@@ -55,6 +56,8 @@ class ExecutionChain {
     bool open_operation(const ProgramView* program, const char* dir, size_t length);
     bool reopen(const ProgramView* program, OpenOperation* operation);
     uint64_t rules_for(const ProgramView* program, const char* dir, size_t length) const;
+    void decide(const ProgramView& program, OpenOperation* operation, uint64_t rules, const char* dir) const;
+    uint32_t filter_level_for(const ProgramView& program, const char* dir, size_t length) const;
     bool begin(OpenOperation* operation);
     bool grant(bool granted);
 

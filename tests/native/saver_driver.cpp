@@ -1,7 +1,7 @@
 // Calls the saver as the probe functions would, by commands on stdin. A command is one line of words; of `tensor` and
 // `param` the numbers are lengths of texts that follow it directly, without separators:
 //
-//     tensor TASKS FORMAT DTYPE DIMS PATH DATA     SaveTensor with these five
+//     tensor TASKS FILTER_LEVEL FORMAT DTYPE DIMS PATH DATA     SaveTensor with the latter five
 //     param JSON PATH                              SaveParam
 //     announce | drain
 //     threads THREADS ROUNDS BYTES                 each thread saves one tensor in each round, all at once
@@ -70,7 +70,7 @@ std::string process_name() { return "0_" + std::to_string(getpid()); }
 
 void save_bytes(const std::string& path, const std::string& data, uint32_t tasks) {
     const std::string dims = std::to_string(data.size());
-    save_tensor({"4", "2", dims, data.data(), data.size(), path}, tasks);
+    save_tensor({"4", "2", dims, data.data(), data.size(), path}, {tasks, 0});
 }
 
 void save_in_round(int thread, int rounds, size_t bytes) {
@@ -156,12 +156,12 @@ bool carry_out(const std::string& command, std::istringstream& words) {
     uint64_t c = 0;
     words >> std::ws;
     if (command == "tensor") {
-        uint32_t tasks = 0;
+        SaveOrder order;
         uint64_t sizes[5] = {};
-        words >> tasks >> sizes[0] >> sizes[1] >> sizes[2] >> sizes[3] >> sizes[4];
+        words >> order.tasks >> order.filter_level >> sizes[0] >> sizes[1] >> sizes[2] >> sizes[3] >> sizes[4];
         std::string texts[5];
         for (int i = 0; i < 5; ++i) texts[i] = read_text(sizes[i]);
-        save_tensor({texts[1], texts[0], texts[2], texts[4].data(), texts[4].size(), texts[3]}, tasks);
+        save_tensor({texts[1], texts[0], texts[2], texts[4].data(), texts[4].size(), texts[3]}, order);
     } else if (command == "param") {
         words >> a >> b;
         const std::string json = read_text(a);

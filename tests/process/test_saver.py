@@ -93,11 +93,12 @@ class Driver:
         layout: int | str = 2,
         dims: str = "1",
         tasks: int = ALL,
+        filter_level: int = 0,
     ) -> dict[str, int]:
         name = path.encode() if isinstance(path, str) else path
         texts = [str(layout).encode(), str(dtype).encode(), dims.encode(), name, data]
         sizes = " ".join(str(len(text)) for text in texts)
-        counters: dict[str, int] = json.loads(self.ask(f"tensor {tasks} {sizes}", *texts))
+        counters: dict[str, int] = json.loads(self.ask(f"tensor {tasks} {filter_level} {sizes}", *texts))
         return counters
 
     def save_param(self, path: str, text: bytes) -> None:
