@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "narrow_types.h"
 #include "statistic_row.h"
 #include "statistics.h"
 
@@ -36,7 +37,8 @@ bool ItemWriter::write_tensor(SaveItem* item, SaveItem** waiting) {
     }
     Statistics statistics;
     if ((item->order.tasks & kTaskStatistics) != 0) {
-        statistics = compute_statistics(data_type(call.dtype), static_cast<const std::byte*>(call.data), call.bytes);
+        statistics = compute_statistics(
+            {data_type(call.dtype), static_cast<const std::byte*>(call.data), call.bytes, element_count(call.dims)});
     }
     item->row->row.text = statistic_row(call, item->path, statistics, result.stored_at);
     return true;
