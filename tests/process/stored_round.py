@@ -22,7 +22,7 @@ class Stored:
         head, end, data = path.read_bytes().partition(b"\n$End=1\n")
         assert end, path
         version, count, length, form, dtype, dims, place = head.decode().split("\n")
-        values = [line.partition("=")[2] for line in (form, dtype, dims)]
+        values = form.partition("=")[2], dtype.partition("=")[2], dims.partition("=")[2]
         assert [line.partition("=")[0] for line in (form, dtype, dims)] == ["format", "dtype", "dims"]
         assert version == "$Version=1.0"
         if place.startswith("data="):
