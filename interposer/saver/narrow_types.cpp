@@ -134,7 +134,9 @@ std::optional<uint64_t> element_count(std::string_view dims) {
         if (read.ec != std::errc() || __builtin_mul_overflow(count, size, &count)) return std::nullopt;
         at = read.ptr;
         if (at == end) break;
-        if (*at++ != ',' || at == end) return std::nullopt;
+        const bool is_followed = *at == ',' && at + 1 != end;
+        if (!is_followed) return std::nullopt;
+        ++at;
     }
     return count;
 }

@@ -9,6 +9,8 @@ namespace {
 // Nodes of both maps, their strings' heads and the allocator's own, generously.
 constexpr size_t kRecordBytes = 320;
 
+int64_t record_bytes(const std::string& file) { return static_cast<int64_t>(kRecordBytes + 2 * file.size()); }
+
 }  // namespace
 
 bool StoredRound::is_complete() {
@@ -19,7 +21,7 @@ bool StoredRound::is_complete() {
 void StoredRound::set_without_references() {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& [key, content] : contents_) {
-        for (const std::string& reference : content.references) files_.erase(reference);
+        for (const std::string& reference : content.references) forget_file(reference);
         content.references.clear();
     }
     is_complete_ = true;
@@ -30,15 +32,21 @@ bool StoredRound::is_recorded(const std::string& file) {
     return files_.find(file) != files_.end();
 }
 
-// Memory of records that are forgotten comes back with the whole round only.
-bool StoredRound::take_memory(size_t path_length) {
-    const auto bytes = static_cast<int64_t>(kRecordBytes + 2 * path_length);
+bool StoredRound::take_memory(const std::string& file) {
+    const int64_t bytes = record_bytes(file);
     if (budget_->fetch_sub(bytes, std::memory_order_relaxed) < bytes) {
         budget_->fetch_add(bytes, std::memory_order_relaxed);
         return false;
     }
     taken_ += bytes;
     return true;
+}
+
+void StoredRound::forget_file(const std::string& file) noexcept {
+    if (files_.erase(file) == 0) return;
+    const int64_t bytes = record_bytes(file);
+    budget_->fetch_add(bytes, std::memory_order_relaxed);
+    taken_ -= bytes;
 }
 
 StoredRound::Step StoredRound::begin(const std::string& file, const ContentKey& key, bool may_refer, SaveItem* item,
@@ -48,7 +56,7 @@ StoredRound::Step StoredRound::begin(const std::string& file, const ContentKey& 
     if (recorded != files_.end() && !(recorded->second == key)) return Step::kReplaces;
     const auto known = contents_.find(key);
     if (known == contents_.end()) {
-        if (!take_memory(file.size())) return Step::kUntracked;
+        if (!take_memory(file)) return Step::kUntracked;
         const auto fresh = contents_.try_emplace(key).first;
         try {
             fresh->second.home = file;
@@ -81,7 +89,7 @@ SaveItem* StoredRound::failed(const ContentKey& key) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto known = contents_.find(key);
     SaveItem* waiting = known->second.waiting;
-    files_.erase(known->second.home);
+    forget_file(known->second.home);
     contents_.erase(known);
     return waiting;
 }
@@ -89,7 +97,7 @@ SaveItem* StoredRound::failed(const ContentKey& key) noexcept {
 bool StoredRound::add_reference(const std::string& file, const ContentKey& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (files_.find(file) != files_.end()) return true;
-    if (!take_memory(file.size())) return false;
+    if (!take_memory(file)) return false;
     std::vector<std::string>& references = contents_.find(key)->second.references;
     references.push_back(file);
     try {
@@ -115,13 +123,13 @@ std::optional<ContentKey> StoredRound::forget(const std::string& file) {
     if (recorded == files_.end()) return std::nullopt;
     const ContentKey key = recorded->second;
     const auto known = contents_.find(key);
-    files_.erase(recorded);
+    forget_file(file);
     std::vector<std::string>& references = known->second.references;
     if (known->second.home != file) {
         references.erase(std::remove(references.begin(), references.end(), file), references.end());
         return key;
     }
-    for (const std::string& reference : references) files_.erase(reference);
+    for (const std::string& reference : references) forget_file(reference);
     contents_.erase(known);
     return std::nullopt;
 }

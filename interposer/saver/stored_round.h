@@ -111,7 +111,8 @@ class StoredRound {
         std::vector<std::string> references;
     };
 
-    bool take_memory(size_t path_length);
+    bool take_memory(const std::string& file);
+    void forget_file(const std::string& file) noexcept;
 
     const std::string name_;
     const std::shared_ptr<DataFolder> tree_;
