@@ -18,12 +18,27 @@ uint64_t ExecutionChain::rules_for(const ProgramView* program, const char* dir, 
     return rules_ & by_dir;
 }
 
+// filter_level acts on operations whose layer-level operation is itself selected, in this round and on this device, by
+// a rule with save_child.
+uint32_t ExecutionChain::filter_level_for(const ProgramView& program, const char* dir, size_t length) const {
+    const uint32_t level = program.program->filter_level;
+    if (level == 0) return 0;
+    const uint64_t layer_rules = rules_ & rules_by_layer(program, dir, length);
+    return rules_with_children(program, layer_rules) != 0 ? level : 0;
+}
+
+void ExecutionChain::decide(const ProgramView& program, OpenOperation* operation, uint64_t rules,
+                            const char* dir) const {
+    operation->rules = rules;
+    operation->tasks = tasks_of_rules(program, rules);
+    operation->filter_level = filter_level_for(program, dir, operation->dir_length);
+}
+
 bool ExecutionChain::open_operation(const ProgramView* program, const char* dir, size_t length) {
     const uint64_t rules = rules_for(program, dir, length);
     OpenOperation* operation = rules == 0 ? nullptr : open_.open(round_, dir, length);
     if (operation == nullptr) return false;
-    operation->rules = rules;
-    operation->tasks = tasks_of_rules(*program, rules);
+    decide(*program, operation, rules, dir);
     return true;
 }
 
@@ -34,8 +49,7 @@ bool ExecutionChain::reopen(const ProgramView* program, OpenOperation* operation
         open_.close_innermost();
         return false;
     }
-    operation->rules = rules;
-    operation->tasks = tasks_of_rules(*program, rules);
+    decide(*program, operation, rules, open_.innermost_dir());
     return true;
 }
 
@@ -79,10 +93,11 @@ bool ExecutionChain::ask_pass(const ProgramView* program, Pass pass) {
 
 bool ExecutionChain::ask_param() const { return stage_ == Stage::kDir && open_.innermost()->begun; }
 
-uint32_t ExecutionChain::tasks_for(const char* path, size_t length) const {
-    if (stage_ != Stage::kGranted || !open_.innermost_contains(path, length)) return 0;
-    const Tasks& tasks = open_.innermost()->tasks;
-    return pass_ == Pass::kBefore ? tasks.input : tasks.output;
+SaveOrder ExecutionChain::order_for(const char* path, size_t length) const {
+    if (stage_ != Stage::kGranted || !open_.innermost_contains(path, length)) return {};
+    const OpenOperation* operation = open_.innermost();
+    const uint32_t tasks = pass_ == Pass::kBefore ? operation->tasks.input : operation->tasks.output;
+    return {tasks, operation->filter_level};
 }
 
 uint64_t ExecutionChain::take_begun_rules() {

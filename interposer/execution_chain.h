@@ -15,6 +15,7 @@
 #include "open_operations.h"
 #include "program_evaluator.h"
 #include "remembered_dirs.h"
+#include "saver/saver.h"
 
 namespace atbprobe {
 
@@ -36,7 +37,7 @@ class ExecutionChain {
 
     // What to keep of a tensor whose file is `path`: nothing unless the pass was granted and the file is the
     // operation's own.
-    uint32_t tasks_for(const char* path, size_t length) const;
+    SaveOrder order_for(const char* path, size_t length) const;
 
     // Whether `path` is a file of the operation whose parameters were just granted.
     bool owns_param(const char* path, size_t length) const {
@@ -67,6 +68,8 @@ class ExecutionChain {
     bool open_operation(const ProgramView* program, const char* dir, size_t length);
     bool reopen(const ProgramView* program, OpenOperation* operation);
     uint64_t rules_for(const ProgramView* program, const char* dir, size_t length);
+    void decide(const ProgramView& program, OpenOperation* operation, uint64_t rules, const char* dir) const;
+    uint32_t filter_level_for(const ProgramView& program, const char* dir, size_t length) const;
     bool begin(OpenOperation* operation);
     bool grant(bool granted);
 

@@ -17,6 +17,7 @@ struct OpenOperation {
     size_t dir_length;
     uint64_t rules;
     Tasks tasks;
+    uint32_t filter_level;
     bool begun;  // its before pass was asked for; until then it is only a candidate
 };
 

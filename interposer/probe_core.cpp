@@ -73,8 +73,8 @@ void probe_operation_executed() noexcept {
 void probe_save_tensor(const TensorCall& call) noexcept {
     const ThreadRecord* thread = thread_record();
     if (thread == nullptr) return;
-    const uint32_t tasks = thread->chain.tasks_for(call.path.data(), call.path.size());
-    if (tasks != 0) save_tensor(call, tasks);
+    const SaveOrder order = thread->chain.order_for(call.path.data(), call.path.size());
+    if (order.tasks != 0) save_tensor(call, order);
 }
 
 void probe_save_param(std::string_view json, std::string_view path) noexcept {

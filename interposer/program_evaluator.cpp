@@ -217,6 +217,23 @@ uint64_t rules_by_dir(const ProgramView& program, const char* dir, size_t length
     return path.rules() & by_device;
 }
 
+uint64_t rules_by_layer(const ProgramView& program, const char* dir, size_t length) {
+    constexpr int kSlashesWithin = 2;  // <device>_<pid>/<count>/<id>_<name>
+    size_t layer_length = 0;
+    for (int slashes = 0; layer_length < length; ++layer_length) {
+        if (dir[layer_length] == '/' && slashes++ == kSlashesWithin) break;
+    }
+    return rules_by_dir(program, dir, layer_length);
+}
+
+uint64_t rules_with_children(const ProgramView& program, uint64_t rules) {
+    uint64_t with_children = 0;
+    for (; rules != 0; rules &= rules - 1) {
+        if (program.actions[__builtin_ctzll(rules)].save_child != 0) with_children |= rules & -rules;
+    }
+    return with_children;
+}
+
 Tasks tasks_of_rules(const ProgramView& program, uint64_t rules) {
     Tasks tasks;
     for (; rules != 0; rules &= rules - 1) {

@@ -19,6 +19,12 @@ uint64_t rules_by_round(const ProgramView& program, uint64_t round);
 // The rules that take the op of `dir`, whatever the round.
 uint64_t rules_by_dir(const ProgramView& program, const char* dir, size_t length);
 
+// The rules that take the layer-level operation that `dir` lies in, or is.
+uint64_t rules_by_layer(const ProgramView& program, const char* dir, size_t length);
+
+// Those of `rules` that also take everything below an op that they select.
+uint64_t rules_with_children(const ProgramView& program, uint64_t rules);
+
 // What a set of rules wants of an op: the union of their tasks for each side.
 struct Tasks {
     uint32_t input = 0;

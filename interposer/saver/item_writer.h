@@ -1,31 +1,30 @@
-// Carries out one item: statistics, file, row. Each thread that writes has one of these.
+// Carries out one item: file, statistics, row. Each thread that writes has one of these.
 #pragma once
 
 #include "loss_report.h"
-#include "output_tree.h"
 #include "row_order.h"
 #include "save_item.h"
-#include "whole_file.h"
+#include "tensor_writer.h"
 
 namespace atbprobe {
 
 class ItemWriter {
   public:
-    ItemWriter(OutputTree* tree, RowOrder* rows, LossReport* losses, Progress* progress)
-        : cursor_(tree), rows_(rows), losses_(losses), progress_(progress) {}
+    ItemWriter(OutputTree* tree, StoredTensors* stored, RowOrder* rows, LossReport* losses, Progress* progress)
+        : writer_(tree, stored, progress), rows_(rows), losses_(losses) {}
 
-    // Whatever fails is a counted loss; the row's place is always finished.
-    void write(const SaveItem& item) noexcept;
+    // Whatever fails is a counted loss; the row's place is always finished. False if the item has to wait for another
+    // one, whose writer carries it out: it must not be touched any more. Items that have waited for this one come in
+    // front of `*waiting`.
+    bool write(SaveItem* item, SaveItem** waiting) noexcept;
 
   private:
-    void write_tensor(const SaveItem& item);
+    bool write_tensor(SaveItem* item, SaveItem** waiting);
     void write_param(const SaveItem& item);
-    int write_file(const TensorPath& path, const std::string& head, const TensorCall& call, std::string* stored_at);
 
-    FolderCursor cursor_;
+    TensorWriter writer_;
     RowOrder* rows_;
     LossReport* losses_;
-    Progress* progress_;
 };
 
 }  // namespace atbprobe

@@ -66,7 +66,9 @@ int DataFolder::process_folder(std::string_view process, std::string* name) {
         *name = known->second;
         return 0;
     }
-    const int error = claim_process_folder(folder_.get(), disk_name(process), name);
+    bool is_new = true;
+    const int error = claim_process_folder(folder_.get(), disk_name(process), name, &is_new);
+    if (!is_new) has_past_.store(true, std::memory_order_relaxed);
     if (error == 0) process_folders_.emplace(process, *name);
     return error;
 }

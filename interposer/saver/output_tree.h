@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,12 +22,17 @@ class DataFolder {
     int descriptor() const { return folder_.get(); }
     const std::string& path() const { return path_; }
 
+    // Whether files of this very process may lie here that it does not know of: of the program before an exec, or of
+    // the time before the folder was moved away and back.
+    bool has_past() const { return has_past_.load(std::memory_order_relaxed); }
+
     // The folder in which this process keeps what the host calls `process`; see process_folder.h. 0 or an errno.
     int process_folder(std::string_view process, std::string* name);
 
   private:
     FileDescriptor folder_;
     std::string path_;
+    std::atomic<bool> has_past_{false};
     std::mutex mutex_;
     std::map<std::string, std::string, std::less<>> process_folders_;
 };

@@ -144,14 +144,18 @@ Claim judge(int data_folder, const std::string& name, const Owner& self) {
 
 }  // namespace
 
-int claim_process_folder(int data_folder, const std::string& name, std::string* claimed) {
+int claim_process_folder(int data_folder, const std::string& name, std::string* claimed, bool* is_new) {
     const Owner self = this_process();
     for (int n = 0; n < kMaxTries; ++n) {
         const std::string wanted = n == 0 ? name : name + "." + std::to_string(n);
         int error = create_owned(data_folder, wanted, self);
+        *is_new = true;
         if (error == EEXIST) {
             const Claim claim = judge(data_folder, wanted, self);
-            if (claim == Claim::kMine) error = 0;
+            if (claim == Claim::kMine) {
+                error = 0;
+                *is_new = false;
+            }
             if (claim == Claim::kDead && n == 0 && move_aside(data_folder, name)) {
                 error = create_owned(data_folder, wanted, self);
             }

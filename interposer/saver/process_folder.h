@@ -11,8 +11,8 @@
 namespace atbprobe {
 
 // Makes or finds this process's own folder in the folder open as `data_folder`. `*claimed` becomes `name`, after the
-// folder of a dead owner was moved aside to `name`.old<n>, or `name`.<n> if the owner may be alive. Returns 0 or an
-// errno.
-int claim_process_folder(int data_folder, const std::string& name, std::string* claimed);
+// folder of a dead owner was moved aside to `name`.old<n>, or `name`.<n> if the owner may be alive.
+// `*is_new` says whether the folder was made for this call. Returns 0 or an errno.
+int claim_process_folder(int data_folder, const std::string& name, std::string* claimed, bool* is_new);
 
 }  // namespace atbprobe

@@ -28,10 +28,10 @@ TensorPath parse_path(SaveItem::Kind kind, std::string_view path) {
 
 }  // namespace
 
-SaveItem borrowed_item(SaveItem::Kind kind, const TensorCall& call, uint32_t tasks, RowOrder::Place* row) {
+SaveItem borrowed_item(SaveItem::Kind kind, const TensorCall& call, const SaveOrder& order, RowOrder::Place* row) {
     SaveItem item;
     item.kind = kind;
-    item.tasks = tasks;
+    item.order = order;
     item.call = call;
     item.path = parse_path(kind, call.path);
     item.row = row;

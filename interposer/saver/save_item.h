@@ -15,10 +15,11 @@ struct SaveItem {
     enum class State { kQueued, kInWork, kDone, kGivenUp };
 
     Kind kind = Kind::kTensor;
-    uint32_t tasks = 0;
+    SaveOrder order{};
     TensorCall call{};  // of a parameter file only `data`, `bytes` and `path`
     TensorPath path;    // views into call.path
     RowOrder::Place* row = nullptr;
+    SaveItem* next_waiting = nullptr;  // for the same file to be in place; see stored_round.h
 
     // The queue's.
     SaveItem* next = nullptr;
@@ -29,7 +30,7 @@ struct SaveItem {
 };
 
 // An item that points to the caller's memory.
-SaveItem borrowed_item(SaveItem::Kind kind, const TensorCall& call, uint32_t tasks, RowOrder::Place* row);
+SaveItem borrowed_item(SaveItem::Kind kind, const TensorCall& call, const SaveOrder& order, RowOrder::Place* row);
 
 // Bytes of memory that a copy of `call` takes.
 uint64_t copy_size(const TensorCall& call);

@@ -16,6 +16,7 @@
 #include "output_tree.h"
 #include "row_order.h"
 #include "save_queue.h"
+#include "stored_tensors.h"
 
 namespace atbprobe {
 namespace {
@@ -35,7 +36,7 @@ std::atomic<bool> g_is_drained{false};
 class Saver {
   public:
     void announce();
-    void save(SaveItem::Kind kind, const TensorCall& call, uint32_t tasks, RowOrder::Place* row);
+    void save(SaveItem::Kind kind, const TensorCall& call, const SaveOrder& order, RowOrder::Place* row);
     void drain();
 
     RowOrder* rows() { return &rows_; }
@@ -46,11 +47,12 @@ class Saver {
 
     static void* writer_main(void* self);
     bool start_writers();
-    ItemWriter make_writer() { return ItemWriter(&tree_, &rows_, &losses_, queue_.progress()); }
+    ItemWriter make_writer() { return ItemWriter(&tree_, &stored_, &rows_, &losses_, queue_.progress()); }
     void carry_out(ItemWriter* writer, SaveItem* item);
     void write_directly(SaveItem* item);
 
     OutputTree tree_;
+    StoredTensors stored_;
     LossReport losses_;
     RowOrder rows_{&tree_, &losses_};
     SaveQueue queue_{environment_queue_bytes(), kStallLimit};
@@ -107,11 +109,18 @@ bool Saver::start_writers() {
     return state != Writers::kImpossible;
 }
 
+// And what has waited for it.
 void Saver::carry_out(ItemWriter* writer, SaveItem* item) {
-    writer->write(*item);
-    // A borrowed item is gone as soon as its owner knows that it is done.
-    CopiedItem copy(item->is_copy ? item : nullptr);
-    queue_.finish(item);
+    item->next_waiting = nullptr;
+    SaveItem* waiting = item;
+    while (waiting != nullptr) {
+        SaveItem* const now = waiting;
+        waiting = now->next_waiting;
+        if (!writer->write(now, &waiting)) continue;
+        // A borrowed item is gone as soon as its owner knows that it is done.
+        CopiedItem copy(now->is_copy ? now : nullptr);
+        queue_.finish(now);
+    }
 }
 
 void Saver::write_directly(SaveItem* item) {
@@ -125,8 +134,8 @@ void Saver::write_directly(SaveItem* item) {
     if (item->row != nullptr) rows_.give_up(item->row);
 }
 
-void Saver::save(SaveItem::Kind kind, const TensorCall& call, uint32_t tasks, RowOrder::Place* row) {
-    SaveItem item = borrowed_item(kind, call, tasks, row);
+void Saver::save(SaveItem::Kind kind, const TensorCall& call, const SaveOrder& order, RowOrder::Place* row) {
+    SaveItem item = borrowed_item(kind, call, order, row);
     const uint64_t charge = copy_size(call);
     // After the drain nobody would wait for what is still queued.
     if (!g_is_drained.load(std::memory_order_relaxed) && start_writers()) {
@@ -220,8 +229,9 @@ void saver_announce() {
     guarded({}, [](Saver* self) { self->announce(); });
 }
 
-void save_tensor(const TensorCall& call, uint32_t tasks) {
-    if ((tasks & (kTaskTensor | kTaskStatistics)) == 0) return;
+void save_tensor(const TensorCall& call, const SaveOrder& given) {
+    SaveOrder order = given;
+    if ((order.tasks & (kTaskTensor | kTaskStatistics)) == 0) return;
     const TensorPath path = parse_tensor_path(call.path);
     if (path.kind == PathKind::kIgnored) return;
     guarded(call.path, [&](Saver* self) {
@@ -229,9 +239,10 @@ void save_tensor(const TensorCall& call, uint32_t tasks) {
             self->losses()->count(LossReason::kBadPath, 0, call.path);
             return;
         }
+        if (order.filter_level == kFilterKernels && is_kernel(path.operations)) order.tasks &= ~kTaskTensor;
         TensorCall readable = call;
-        if (call.data == nullptr) readable.bytes = 0;
-        self->save(SaveItem::Kind::kTensor, readable, tasks, self->rows()->enter(path.round));
+        if (call.data == nullptr || order.tasks == 0) readable.bytes = 0;
+        self->save(SaveItem::Kind::kTensor, readable, order, self->rows()->enter(path.round));
     });
 }
 
@@ -245,7 +256,7 @@ void save_param(std::string_view json, std::string_view path) {
         call.data = json.data();
         call.bytes = json.size();
         call.path = path;
-        self->save(SaveItem::Kind::kParam, call, 0, nullptr);
+        self->save(SaveItem::Kind::kParam, call, {}, nullptr);
     });
 }
 

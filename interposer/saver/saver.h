@@ -25,11 +25,22 @@ struct TensorCall {
     std::string_view path;
 };
 
+inline constexpr uint32_t kFilterPlainNames = 1;  // a tensor that is stored already is stored as a reference, but
+                                                  // never under a file name that holds a parameter's name
+inline constexpr uint32_t kFilterKernels = 2;     // as 1, and no data of kernels
+inline constexpr uint32_t kFilterAllNames = 3;    // as 1, whatever the file's name
+
+// What to keep of a tensor.
+struct SaveOrder {
+    uint32_t tasks = 0;
+    uint32_t filter_level = 0;  // 0: every tensor whole
+};
+
 // Makes `<output>/atb_dump_data/data/` and says once per process that dumping is on.
 void saver_announce();
 
-// Saves what `tasks` asks for: the data, the statistics, or both. A row is written whatever the task.
-void save_tensor(const TensorCall& call, uint32_t tasks);
+// Saves what the tasks ask for: the data, the statistics, or both. A row is written whatever the task.
+void save_tensor(const TensorCall& call, const SaveOrder& order);
 
 // Writes `json` to `path` (`…/op_param.json`), whole or not at all.
 void save_param(std::string_view json, std::string_view path);

@@ -16,8 +16,15 @@ std::string shape_text(std::string_view dims) {
     return shape;
 }
 
-std::string extreme_text(const Statistics& statistics, double value) {
-    return statistics.single_precision ? number_text(static_cast<float>(value)) : number_text(value);
+// A NaN anywhere leaves nothing to say of parts.
+std::string value_text(const Statistics& statistics, double value, double imaginary) {
+    if (!statistics.is_complex) return number_text(value);
+    return "(" + number_text(value) + "," + number_text(imaginary) + ")";
+}
+
+std::string extreme_text(const Statistics& statistics, double value, double imaginary) {
+    return statistics.single_precision ? number_text(static_cast<float>(value))
+                                       : value_text(statistics, value, imaginary);
 }
 
 }  // namespace
@@ -41,9 +48,9 @@ std::string statistic_row(const TensorCall& call, const TensorPath& path, const 
     add(format_name(call.format));
     add(shape_text(call.dims));
     if (statistics.known) {
-        add(extreme_text(statistics, statistics.max));
-        add(extreme_text(statistics, statistics.min));
-        add(number_text(statistics.mean));
+        add(extreme_text(statistics, statistics.max, statistics.max_imaginary));
+        add(extreme_text(statistics, statistics.min, statistics.min_imaginary));
+        add(value_text(statistics, statistics.mean, statistics.mean_imaginary));
         add(number_text(statistics.norm));
     } else {
         for (int column = 0; column < 4; ++column) add(kNothing);

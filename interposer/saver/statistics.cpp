@@ -9,7 +9,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "compensated_sum.h"
+#include "complex_statistics.h"
 #include "element_types.h"
+#include "narrow_types.h"
 
 namespace atbprobe {
 namespace {
@@ -19,22 +22,6 @@ constexpr size_t kBlock = 4096;
 
 __extension__ using Int128 = __int128;
 __extension__ using Uint128 = unsigned __int128;
-
-class CompensatedSum {
-  public:
-    void add(double term) {
-        const double sum = sum_ + term;
-        error_ += std::fabs(sum_) >= std::fabs(term) ? (sum_ - sum) + term : (term - sum) + sum_;
-        sum_ = sum;
-    }
-
-    // After an infinity or an overflow the kept error is NaN and means nothing.
-    double total() const { return std::isfinite(sum_) ? sum_ + error_ : sum_; }
-
-  private:
-    double sum_ = 0;
-    double error_ = 0;
-};
 
 double fold(const double (&lanes)[kLanes]) {
     double halves[kLanes];
@@ -211,10 +198,42 @@ Statistics statistics_of(const std::byte* data, uint64_t bytes) {
     }
 }
 
+// Types with so few values are counted first: then every value is decoded once.
+Statistics narrow_statistics(const TensorData& tensor) {
+    const unsigned bits = narrow_bits(tensor.type);
+    const uint64_t elements = bits == 8 ? tensor.bytes : tensor.elements.value_or(0);
+    CodeCounts counts;
+    if (bits == 0 || elements == 0 || !counts.count(bits, tensor.data, tensor.bytes, elements)) return {};
+    Statistics result;
+    result.known = true;
+    result.max = -std::numeric_limits<double>::infinity();
+    result.min = std::numeric_limits<double>::infinity();
+    CompensatedSum sum;
+    CompensatedSum squares;
+    for (unsigned code = 0; code < 1U << bits; ++code) {
+        if (counts.of(code) == 0) continue;
+        const double value = narrow_value(tensor.type, code);
+        if (std::isnan(value)) {
+            result.max = result.min = result.mean = result.norm = value;
+            return result;
+        }
+        const auto times = static_cast<double>(counts.of(code));
+        result.max = std::max(result.max, value);
+        result.min = std::min(result.min, value);
+        sum.add(value * times);
+        squares.add(value * value * times);
+    }
+    result.mean = sum.total() / static_cast<double>(elements);
+    result.norm = std::sqrt(squares.total());
+    return result;
+}
+
 }  // namespace
 
-Statistics compute_statistics(DataType type, const std::byte* data, uint64_t bytes) {
-    switch (type) {
+Statistics compute_statistics(const TensorData& tensor) {
+    const std::byte* const data = tensor.data;
+    const uint64_t bytes = tensor.bytes;
+    switch (tensor.type) {
         case DataType::kFloat:
             return statistics_of<PlainElement<float>>(data, bytes);
         case DataType::kFloat16:
@@ -241,10 +260,13 @@ Statistics compute_statistics(DataType type, const std::byte* data, uint64_t byt
             return statistics_of<PlainElement<uint64_t>>(data, bytes);
         case DataType::kBool:
             return statistics_of<BoolElement>(data, bytes);
-        case DataType::kUndefined:
-            break;
+        case DataType::kComplex32:
+        case DataType::kComplex64:
+        case DataType::kComplex128:
+            return complex_statistics(tensor.type, data, bytes);
+        default:
+            return narrow_statistics(tensor);
     }
-    return {};
 }
 
 }  // namespace atbprobe

@@ -9,6 +9,14 @@ bool starts_with(std::string_view text, std::string_view start) { return text.su
 
 constexpr std::string_view kInputFile = "intensor";
 constexpr std::string_view kOutputFile = "outtensor";
+constexpr std::string_view kSuffix = ".bin";
+constexpr std::string_view kDigits = "0123456789";
+
+// Digits of the id of `<id>_<name>`; 0 if there is none.
+size_t id_length(std::string_view component) {
+    const size_t digits = std::min(component.find_first_not_of(kDigits), component.size());
+    return digits < component.size() && component[digits] == '_' ? digits : 0;
+}
 
 // The part of `whole` from its beginning to the end of `component`, which is a view into it.
 std::string_view up_to(std::string_view whole, std::string_view component) {
@@ -69,19 +77,28 @@ TensorPath parse_param_path(std::string_view path) {
 std::string_view tensor_index(const TensorPath& path) {
     const std::string_view start = path.kind == PathKind::kInput ? kInputFile : kOutputFile;
     std::string_view index = path.file.substr(start.size());
-    constexpr std::string_view kSuffix = ".bin";
     if (index.size() >= kSuffix.size() && index.substr(index.size() - kSuffix.size()) == kSuffix) {
         index.remove_suffix(kSuffix.size());
     }
     return index;
 }
 
+bool is_plain_file(const TensorPath& path) {
+    const std::string_view index = tensor_index(path);
+    const size_t digits = std::min(index.find_first_not_of(kDigits), index.size());
+    return digits > 0 && digits == index.size() && path.file.substr(path.file.size() - kSuffix.size()) == kSuffix;
+}
+
+bool is_kernel(std::string_view operations) {
+    return operations.substr(operations.rfind('/') + 1).find("Kernel") != std::string_view::npos;
+}
+
 OperationNames operation_names(std::string_view operations) {
     OperationNames result;
     std::string_view rest = operations;
     for (std::string_view part = next_component(&rest); !part.empty(); part = next_component(&rest)) {
-        const size_t digits = std::min(part.find_first_not_of("0123456789"), part.size());
-        if (digits > 0 && digits < part.size() && part[digits] == '_') {
+        const size_t digits = id_length(part);
+        if (digits > 0) {
             if (!result.ids.empty()) result.ids += '_';
             result.ids += part.substr(0, digits);
             part.remove_prefix(digits + 1);
@@ -91,6 +108,13 @@ OperationNames operation_names(std::string_view operations) {
         result.type = part;
     }
     return result;
+}
+
+bool has_id_path(std::string_view operations) {
+    for (std::string_view part = next_component(&operations); !part.empty(); part = next_component(&operations)) {
+        if (id_length(part) == 0) return false;
+    }
+    return true;
 }
 
 }  // namespace atbprobe

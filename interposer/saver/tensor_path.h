@@ -40,6 +40,12 @@ std::string_view next_component(std::string_view* rest);
 // What follows `intensor` or `outtensor`, up to `.bin`: `0`, `2_value`.
 std::string_view tensor_index(const TensorPath& path);
 
+// Whether the file's name is `intensor` or `outtensor`, a number and `.bin`: without a parameter's name.
+bool is_plain_file(const TensorPath& path);
+
+// Whether the operation's own name contains `Kernel`.
+bool is_kernel(std::string_view operations);
+
 // `Prefill_layer/Attention`, `Attention` and `2_1` of `2_Prefill_layer/1_Attention`. A component without an id is the
 // rest of a name that holds a slash.
 struct OperationNames {
@@ -48,5 +54,8 @@ struct OperationNames {
     std::string ids;
 };
 OperationNames operation_names(std::string_view operations);
+
+// Whether every component has an id, so that the id path names the operation.
+bool has_id_path(std::string_view operations);
 
 }  // namespace atbprobe

@@ -20,7 +20,20 @@ enum class DataType : int {
     kUint64 = 10,
     kDouble = 11,
     kBool = 12,
+    kComplex64 = 16,
+    kComplex128 = 17,
     kBfloat16 = 27,
+    kInt4 = 29,
+    kUint1 = 30,
+    kComplex32 = 33,
+    kHifloat8 = 34,
+    kFloat8E5m2 = 35,
+    kFloat8E4m3fn = 36,
+    kFloat8E8m0 = 37,
+    kFloat6E3m2 = 38,
+    kFloat6E2m3 = 39,
+    kFloat4E2m1 = 40,
+    kFloat4E1m2 = 41,
 };
 
 // From decimal text; a number without an enumerator keeps its value, text that is no number is kUndefined.

@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "file_descriptor.h"
-
 namespace atbprobe {
 namespace {
 
@@ -27,16 +25,6 @@ std::string temporary_name() {
     std::snprintf(name, sizeof name, ".atbprobe-%ld-%llu.tmp", static_cast<long>(getpid()),
                   static_cast<unsigned long long>(number.fetch_add(1, std::memory_order_relaxed)));
     return name;
-}
-
-int create(int folder, const std::string& name, FileDescriptor* file) {
-    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int number = openat(folder, name.c_str(), kFlags, kFileMode);
-    if (number < 0 && errno == EEXIST && unlinkat(folder, name.c_str(), 0) == 0) {
-        number = openat(folder, name.c_str(), kFlags, kFileMode);
-    }
-    *file = FileDescriptor(number);
-    return number < 0 ? errno : 0;
 }
 
 }  // namespace
@@ -76,17 +64,44 @@ int write_fully(int file, iovec* pieces, int count, Progress* progress) {
     return 0;
 }
 
-int write_whole_file(int folder, const std::string& name, iovec head, iovec body, Progress* progress) {
-    const std::string temporary = temporary_name();
-    FileDescriptor file;
-    int error = create(folder, temporary, &file);
-    if (error != 0) return error;
-    iovec pieces[] = {head, body};
-    error = write_fully(file.get(), pieces, 2, progress);
+WholeFile::WholeFile(int folder) : folder_(folder), temporary_(temporary_name()) {}
+
+WholeFile::~WholeFile() {
+    if (is_there_) unlinkat(folder_, temporary_.c_str(), 0);
+}
+
+int WholeFile::create() {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int number = openat(folder_, temporary_.c_str(), kFlags, kFileMode);
+    if (number < 0 && errno == EEXIST && unlinkat(folder_, temporary_.c_str(), 0) == 0) {
+        number = openat(folder_, temporary_.c_str(), kFlags, kFileMode);
+    }
+    if (number < 0) return errno;
+    file_ = FileDescriptor(number);
+    is_there_ = true;
+    return 0;
+}
+
+int WholeFile::link_to(int folder_of_other, const std::string& other) {
+    if (linkat(folder_of_other, other.c_str(), folder_, temporary_.c_str(), 0) != 0) return errno;
+    is_there_ = true;
+    return 0;
+}
+
+int WholeFile::put_in_place(const std::string& name) {
     // Network file systems tell of a full disk at close. After EINTR the file is closed all the same (Linux).
-    if (close(file.release()) != 0 && error == 0 && errno != EINTR) error = errno;
-    if (error == 0 && renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) error = errno;
-    if (error != 0) unlinkat(folder, temporary.c_str(), 0);
+    if (file_.is_open() && close(file_.release()) != 0 && errno != EINTR) return errno;
+    if (renameat(folder_, temporary_.c_str(), folder_, name.c_str()) != 0) return errno;
+    is_there_ = false;
+    return 0;
+}
+
+int write_whole_file(int folder, const std::string& name, iovec head, iovec body, Progress* progress) {
+    WholeFile file(folder);
+    int error = file.create();
+    iovec pieces[] = {head, body};
+    if (error == 0) error = write_fully(file.descriptor(), pieces, 2, progress);
+    if (error == 0) error = file.put_in_place(name);
     return error;
 }
 

@@ -8,10 +8,36 @@
 #include <cstdint>
 #include <string>
 
+#include "file_descriptor.h"
+
 namespace atbprobe {
 
 // Counts pieces of work done, so that somebody who waits can tell a slow disk from a dead one.
 using Progress = std::atomic<uint64_t>;
+
+// A file on its way to its final name. All functions return 0 or the errno of what failed.
+class WholeFile {
+  public:
+    // In the folder open as `folder`, which stays open until the end.
+    explicit WholeFile(int folder);
+    ~WholeFile();
+    WholeFile(const WholeFile&) = delete;
+    WholeFile& operator=(const WholeFile&) = delete;
+
+    int create();
+    // In place of `create`, without copying: as another name of a file that is there.
+    int link_to(int folder_of_other, const std::string& other);
+
+    int descriptor() const { return file_.get(); }
+
+    int put_in_place(const std::string& name);
+
+  private:
+    int folder_;
+    std::string temporary_;
+    bool is_there_ = false;
+    FileDescriptor file_;
+};
 
 // Writes `head`, then `body`, to `name` in the folder open as `folder`. Returns 0 or the errno of what failed.
 int write_whole_file(int folder, const std::string& name, iovec head, iovec body, Progress* progress);

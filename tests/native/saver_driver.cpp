@@ -1,11 +1,15 @@
 // Calls the saver as the probe functions would, by commands on stdin. A command is one line of words; of `tensor` and
 // `param` the numbers are lengths of texts that follow it directly, without separators:
 //
-//     tensor TASKS FORMAT DTYPE DIMS PATH DATA     SaveTensor with these five
+//     tensor TASKS FILTER_LEVEL FORMAT DTYPE DIMS PATH DATA
+//                                                  SaveTensor with the last five
 //     param JSON PATH                              SaveParam
 //     announce | drain
 //     threads THREADS ROUNDS BYTES                 each thread saves one tensor in each round, all at once
 //     burst COUNT BYTES                            COUNT tensors of one operation
+//     repeats THREADS COUNT BYTES                  each thread saves COUNT tensors, of which many are the same, to
+//     files of
+//                                                  its own and to some that all threads save to, at filter_level 1
 //     same COUNT BYTES                             COUNT saves to one path, the number of each as its content
 //     idle                                         waits until nothing is queued
 //     fork COUNT BYTES                             a child does `burst` and ends normally; answers its exit code
@@ -70,7 +74,7 @@ std::string process_name() { return "0_" + std::to_string(getpid()); }
 
 void save_bytes(const std::string& path, const std::string& data, uint32_t tasks) {
     const std::string dims = std::to_string(data.size());
-    save_tensor({"4", "2", dims, data.data(), data.size(), path}, tasks);
+    save_tensor({"4", "2", dims, data.data(), data.size(), path}, {tasks, 0});
 }
 
 void save_in_round(int thread, int rounds, size_t bytes) {
@@ -86,6 +90,26 @@ void save_from_threads(int threads, int rounds, size_t bytes) {
     std::vector<std::thread> running;
     running.reserve(static_cast<size_t>(threads));
     for (int thread = 0; thread < threads; ++thread) running.emplace_back(save_in_round, thread, rounds, bytes);
+    for (std::thread& thread : running) thread.join();
+}
+
+// Tensor i holds the byte i modulo 7; the files `97_Shared` are saved by all threads with other bytes each time.
+void save_repeats(int thread, int count, size_t bytes) {
+    for (int i = 0; i < count; ++i) {
+        const std::string data(bytes, static_cast<char>(i % 7));
+        const std::string operation = i % 5 == 0 ? "97_Shared" : std::to_string(thread) + "_Operation";
+        const int index = i % 5 == 0 ? i % 3 : i;
+        const std::string path =
+            process_name() + "/0/" + operation + "/after/outtensor" + std::to_string(index) + ".bin";
+        save_tensor({"4", "2", std::to_string(bytes), data.data(), data.size(), path},
+                    {kTaskTensor, kFilterPlainNames});
+    }
+}
+
+void save_repeats_from_threads(int threads, int count, size_t bytes) {
+    std::vector<std::thread> running;
+    running.reserve(static_cast<size_t>(threads));
+    for (int thread = 0; thread < threads; ++thread) running.emplace_back(save_repeats, thread, count, bytes);
     for (std::thread& thread : running) thread.join();
 }
 
@@ -156,12 +180,12 @@ bool carry_out(const std::string& command, std::istringstream& words) {
     uint64_t c = 0;
     words >> std::ws;
     if (command == "tensor") {
-        uint32_t tasks = 0;
+        SaveOrder order;
         uint64_t sizes[5] = {};
-        words >> tasks >> sizes[0] >> sizes[1] >> sizes[2] >> sizes[3] >> sizes[4];
+        words >> order.tasks >> order.filter_level >> sizes[0] >> sizes[1] >> sizes[2] >> sizes[3] >> sizes[4];
         std::string texts[5];
         for (int i = 0; i < 5; ++i) texts[i] = read_text(sizes[i]);
-        save_tensor({texts[1], texts[0], texts[2], texts[4].data(), texts[4].size(), texts[3]}, tasks);
+        save_tensor({texts[1], texts[0], texts[2], texts[4].data(), texts[4].size(), texts[3]}, order);
     } else if (command == "param") {
         words >> a >> b;
         const std::string json = read_text(a);
@@ -173,6 +197,9 @@ bool carry_out(const std::string& command, std::istringstream& words) {
     } else if (command == "threads") {
         words >> a >> b >> c;
         save_from_threads(static_cast<int>(a), static_cast<int>(b), c);
+    } else if (command == "repeats") {
+        words >> a >> b >> c;
+        save_repeats_from_threads(static_cast<int>(a), static_cast<int>(b), c);
     } else if (command == "burst") {
         words >> a >> b;
         save_burst(static_cast<int>(a), b);

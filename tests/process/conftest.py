@@ -1,14 +1,15 @@
-"""The scripts' installation, for all tests of them."""
+"""What the process tests share: installations, places to dump to, saver drivers."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from bash_session import Installation
 from probed_host import Probed
+from saver_driver import Driver, StartDriver, running_drivers
 
 from atbprobe_rules.installation import script_folder
 
@@ -30,3 +31,16 @@ def probed_either(request: pytest.FixtureRequest, tmp_path: Path, native_file: C
 def probed(tmp_path: Path, native_file: Callable[[str], Path]) -> Probed:
     """A place to dump to."""
     return Probed(tmp_path, native_file)
+
+
+@pytest.fixture
+def start(native_file: Callable[[str], Path], tmp_path: Path) -> Iterator[StartDriver]:
+    """Starts saver drivers that end with the test."""
+    with running_drivers(native_file("saver_driver"), tmp_path) as start_driver:
+        yield start_driver
+
+
+@pytest.fixture
+def driver(start: StartDriver) -> Driver:
+    """A saver driver."""
+    return start()
