@@ -156,6 +156,29 @@ def test_level_3_takes_every_name(probed: Probed) -> None:
     assert any(not is_plain(path) for stored in rounds.values() for path in stored.references)
 
 
+def test_an_operation_keeps_its_level_to_its_end(probed: Probed) -> None:
+    """Though another one is published between its before and its after pass."""
+    probed.publish({**EVERYTHING, "filter_level": 1})
+    with probed.caller() as host:
+        process = f"0_{host.pid}"
+
+        def run(layer: str, between: Callable[[], object]) -> None:
+            folder = f"{process}/0/{layer}"
+            for side, file in (("Before", "before/intensor0.bin"), ("After", "after/outtensor0.bin")):
+                host.call("IsExecuteCountInRange", 0)
+                host.call("IsSaveTensorInSpecificDir", folder)
+                assert host.call(f"IsSaveTensor{side}")
+                host.save_tensor(f"{folder}/{file}", b"abcd", dtype=4, dims="4")
+                if side == "Before":
+                    between()
+
+        run("0_A", lambda: probed.publish({**EVERYTHING, "filter_level": 0}))
+        run("1_B", lambda: None)
+    stored = StoredRound.read(probed.data / process / "0")
+    assert stored.references == {"0_A/after/outtensor0.bin": "0_intensor0.bin"}
+    assert len(stored.files) == 4
+
+
 def read_csv(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
