@@ -26,6 +26,7 @@ struct SaveItem {
     uint64_t charge = 0;  // bytes reserved for it
     size_t path_key = 0;  // equal for equal paths
     State state = State::kQueued;
+    bool is_late = false;  // came after the queue was closed: its caller sees to it, and nobody else waits for it
     bool is_copy = false;
 };
 

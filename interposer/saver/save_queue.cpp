@@ -78,6 +78,8 @@ void SaveQueue::push(SaveItem* item) {
     const std::lock_guard<std::mutex> lock(mutex_);
     item->next = nullptr;
     item->state = SaveItem::State::kQueued;
+    item->is_late = is_closed_ && item->charge == 0;
+    if (!item->is_late) ++items_in_time_;
     (tail_ == nullptr ? head_ : tail_->next) = item;
     tail_ = item;
     work_.notify_one();
@@ -139,6 +141,7 @@ bool SaveQueue::unlink_queued(const SaveItem* item) {
     if (at == nullptr) return false;
     (before == nullptr ? head_ : before->next) = at->next;
     if (tail_ == at) tail_ = before;
+    if (!item->is_late) --items_in_time_;
     return true;
 }
 
@@ -148,6 +151,7 @@ void SaveQueue::finish(SaveItem* item) {
     while (*link != item) link = &(*link)->next;
     *link = item->next;
     item->state = SaveItem::State::kDone;
+    if (!item->is_late) --items_in_time_;
     progress_.fetch_add(1, std::memory_order_relaxed);
     set_reserved(reserved_ - item->charge);
     if (line_ != nullptr) room_.notify_all();
@@ -161,13 +165,13 @@ void SaveQueue::close() {
     room_.notify_all();
 }
 
-bool SaveQueue::wait_empty(std::chrono::milliseconds limit, bool* timed_out) {
+bool SaveQueue::wait_drained(std::chrono::milliseconds limit, bool* timed_out) {
     std::unique_lock<std::mutex> lock(mutex_);
     StallWatch watch(*this);
     const Clock::time_point end = Clock::now() + limit;
-    const auto is_empty = [this] { return head_ == nullptr && in_work_ == nullptr && reserved_ == 0; };
+    const auto is_drained = [this] { return items_in_time_ == 0 && reserved_ == 0; };
     *timed_out = false;
-    while (!is_empty()) {
+    while (!is_drained()) {
         if (watch.is_stalled()) return false;
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
         if (left <= std::chrono::milliseconds(0)) {
@@ -183,10 +187,7 @@ bool SaveQueue::wait_empty(std::chrono::milliseconds limit, bool* timed_out) {
 
 SaveQueue::Content SaveQueue::content() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Content content{0, reserved_};
-    for (const SaveItem* item = head_; item != nullptr; item = item->next) ++content.items;
-    for (const SaveItem* item = in_work_; item != nullptr; item = item->next) ++content.items;
-    return content;
+    return {items_in_time_, reserved_};
 }
 
 std::chrono::nanoseconds SaveQueue::waited() {

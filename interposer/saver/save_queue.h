@@ -46,15 +46,16 @@ class SaveQueue {
     // From now on nothing is admitted.
     void close();
 
-    // For the thread that ends the process: waits until everything is carried out or nothing moves any more; true in
-    // the first case. Returns early, false with `*timed_out`, after `limit`.
-    bool wait_empty(std::chrono::milliseconds limit, bool* timed_out);
+    // For the thread that ends the process: waits until everything that came before `close` is carried out or nothing
+    // moves any more; true in the first case. Returns early, false with `*timed_out`, after `limit`. Threads of the
+    // host may go on saving meanwhile, for as long as they like.
+    bool wait_drained(std::chrono::milliseconds limit, bool* timed_out);
 
     // For the thread that ends the process when there are no writers: the next item, or null.
     SaveItem* take_if_any();
 
     struct Content {
-        uint64_t items;  // in work included
+        uint64_t items;  // in work included, late ones not
         uint64_t bytes;
     };
     Content content();
@@ -103,6 +104,7 @@ class SaveQueue {
     SaveItem* head_ = nullptr;
     SaveItem* tail_ = nullptr;
     SaveItem* in_work_ = nullptr;
+    uint64_t items_in_time_ = 0;  // queued or in work, and not late
     Waiter* line_ = nullptr;
     Waiter* line_end_ = nullptr;
     uint64_t reserved_ = 0;

@@ -168,14 +168,14 @@ void Saver::drain() {
         while (SaveItem* item = queue_.take_if_any()) carry_out(&writer, item);
     }
     bool timed_out = false;
-    bool is_empty = queue_.wait_empty(kQuietDrain, &timed_out);
+    bool is_drained = queue_.wait_drained(kQuietDrain, &timed_out);
     if (timed_out) {
         const SaveQueue::Content left = queue_.content();
         log_message(LogLevel::kWarning, "the process ends as soon as %llu tensors (%llu bytes) are written",
                     static_cast<unsigned long long>(left.items), static_cast<unsigned long long>(left.bytes));
-        is_empty = queue_.wait_empty(kNoLimit, &timed_out);
+        is_drained = queue_.wait_drained(kNoLimit, &timed_out);
     }
-    if (is_empty) {
+    if (is_drained) {
         rows_.flush();
     } else {
         for (uint64_t left = queue_.content().items; left > 0; --left) {
