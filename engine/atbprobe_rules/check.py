@@ -53,8 +53,7 @@ TASKS = {
     "statistics": Tasks.STATISTICS,
     "all": Tasks.TENSOR | Tasks.STATISTICS,
 }
-FILTER_LEVELS = {"0": 0, "1": 1, "2": 2}
-LATER_FILTER_LEVEL = "3"
+FILTER_LEVELS = {"0": 0, "1": 1, "2": 2, "3": 3}
 
 _SHOWN_OF_TOO_LARGE = 4096
 
@@ -261,12 +260,9 @@ def _read_filter_level(value: Value | None, found: list[Diagnostic]) -> int:
         return default
     if value.text in FILTER_LEVELS:
         return FILTER_LEVELS[value.text]
-    if value.text == LATER_FILTER_LEVEL:
-        message = '"filter_level" 3 is not in this version of the rules language'
-        found.append(error(Code.NOT_IN_THIS_VERSION, value.span, message))
-    elif value.text.removeprefix("-").isdigit():
+    if value.text.removeprefix("-").isdigit():
         message = f'there is no "filter_level" {value.text[:20]}'
-        found.append(error(Code.BAD_FILTER_LEVEL, value.span, message, "the levels are 0, 1 and 2"))
+        found.append(error(Code.BAD_FILTER_LEVEL, value.span, message, "the levels are 0 to 3"))
     else:
         message = f'"filter_level" must be a whole number, not {value.text[:20]}'
         found.append(error(Code.WRONG_TYPE, value.span, message))

@@ -6,6 +6,7 @@
 //     param JSON PATH                              SaveParam
 //     announce | drain
 //     threads THREADS ROUNDS BYTES                 each thread saves one tensor in each round, all at once
+//     threads-one-round THREADS COUNT BYTES        each thread saves so many tensors, all into one round
 //     burst COUNT BYTES                            COUNT tensors of one operation
 //     repeats THREADS COUNT BYTES                  each thread saves COUNT tensors, of which many are the same, to
 //     files of
@@ -86,10 +87,20 @@ void save_in_round(int thread, int rounds, size_t bytes) {
     }
 }
 
-void save_from_threads(int threads, int rounds, size_t bytes) {
+// All into one statistic.csv: tensor i of thread t is output i of operation t.
+void save_in_one_round(int thread, int count, size_t bytes) {
+    const std::string data(bytes, static_cast<char>(thread));
+    for (int i = 0; i < count; ++i) {
+        save_bytes(
+            process_name() + "/0/" + std::to_string(thread) + "_Operation/after/outtensor" + std::to_string(i) + ".bin",
+            data, kTaskTensor | kTaskStatistics);
+    }
+}
+
+void save_from_threads(void (*save)(int, int, size_t), int threads, int count, size_t bytes) {
     std::vector<std::thread> running;
     running.reserve(static_cast<size_t>(threads));
-    for (int thread = 0; thread < threads; ++thread) running.emplace_back(save_in_round, thread, rounds, bytes);
+    for (int thread = 0; thread < threads; ++thread) running.emplace_back(save, thread, count, bytes);
     for (std::thread& thread : running) thread.join();
 }
 
@@ -196,7 +207,10 @@ bool carry_out(const std::string& command, std::istringstream& words) {
         saver_drain();
     } else if (command == "threads") {
         words >> a >> b >> c;
-        save_from_threads(static_cast<int>(a), static_cast<int>(b), c);
+        save_from_threads(save_in_round, static_cast<int>(a), static_cast<int>(b), c);
+    } else if (command == "threads-one-round") {
+        words >> a >> b >> c;
+        save_from_threads(save_in_one_round, static_cast<int>(a), static_cast<int>(b), c);
     } else if (command == "repeats") {
         words >> a >> b >> c;
         save_repeats_from_threads(static_cast<int>(a), static_cast<int>(b), c);

@@ -74,6 +74,8 @@ def _compare_rows(name: str, ours: Dump, peer: Dump) -> Counter[str]:
         found = theirs.pop(place, [])
         if len(found) > len(rows):
             raise UnexplainedError(f"{name}: the peer has more rows for {place}")
+        if len(rows) > max(1, len(found)):
+            raise UnexplainedError(f"{name}: {len(rows)} rows here for {place}")
         for row, their_row in zip(rows, found, strict=False):
             met += _compare_statistics(row, their_row, ours)
         for row in rows[len(found) :]:

@@ -37,6 +37,21 @@ def test_a_record_leaves_the_same_tree(
     compared.note(ours, differences)
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [{"dump_enable": False}, {"exec_range": "none"}, {"exec_range": "7,9"}, {"ids": "99"}, {"op_name": "nobody"}],
+    ids=lambda rules: next(iter(rules)) + str(next(iter(rules.values()))),
+)
+def test_a_host_under_rules_that_take_nothing_copies_nothing(
+    tmp_path: Path, native_file: Callable[[str], Path], rules: dict[str, object]
+) -> None:
+    for library in BOTH:
+        place = library.place(tmp_path, native_file, 1)
+        library.take(place, {**EVERYTHING, **rules})
+        with caller_of(place) as host:
+            assert replay(host, read_record("builtin")) == {}
+
+
 def _kept(record: list[dict[str, object]]) -> dict[str, bytes]:
     """Inputs of before passes and outputs of after passes, the last one of each path, with the pid as in a Dump."""
     kept = {}

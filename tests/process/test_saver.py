@@ -438,6 +438,22 @@ def test_twelve_threads_two_hundred_rounds(start: StartDriver, queue: str) -> No
 
 
 @pytest.mark.parametrize("queue", ["64 MiB", "20000", "0"])
+def test_twelve_threads_into_one_file(start: StartDriver, queue: str) -> None:
+    """One header, every row whole, and the rows of each thread in the order of its calls."""
+    driver = start(ATBPROBE_QUEUE_BYTES=queue, ATBPROBE_WRITERS="4")
+    driver.ask("threads-one-round 12 200 64")
+    driver.finish()
+    lines = (driver.own / "0" / "statistic.csv").read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith("Device and PID") for line in lines) == 1
+    assert {line.count(",") for line in lines} == {14}
+    rows = read_rows(driver.own / "0" / "statistic.csv")
+    assert len(rows) == 2400
+    for thread in range(12):
+        mine = [int(row["Index"]) for row in rows if row["Op Id"] == str(thread)]
+        assert mine == list(range(200))
+
+
+@pytest.mark.parametrize("queue", ["64 MiB", "20000", "0"])
 @pytest.mark.parametrize("writers", ["1", "7"])
 def test_rows_come_in_call_order(start: StartDriver, queue: str, writers: str) -> None:
     driver = start(ATBPROBE_QUEUE_BYTES=queue, ATBPROBE_WRITERS=writers)
