@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "file_descriptor.h"
 #include "program_verifier.h"
 
 namespace atbprobe {
@@ -22,21 +23,6 @@ constexpr mode_t kFolderMode = 0700;
 constexpr mode_t kFileMode = 0600;
 constexpr uint64_t kLargestGeneration = uint64_t{1} << 62;
 constexpr size_t kMaxNameBytes = 64;
-
-// An open file, or in its place a negative errno. Closed at the end of its scope.
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0) close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int number() const { return number_; }
-
-  private:
-    int number_;
-};
 
 // A name in the channel's folder: `image-17`, `.new-1234-7f…`.
 struct FileName {
@@ -194,39 +180,6 @@ uint64_t realtime_nanoseconds() {
     return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-bool owner_is_alive(uint64_t owner) {
-    const auto pid = static_cast<uint32_t>(owner >> 32);
-    const auto start_time = static_cast<uint32_t>(owner);
-    const auto running = static_cast<uint32_t>(process_start_time(pid));
-    return start_time == kOwnerClaiming ? running != 0 : running == start_time;
-}
-
-uint64_t owner_word(uint32_t pid, uint64_t start_time) {
-    return uint64_t{pid} << 32 | static_cast<uint32_t>(start_time);
-}
-
-void reset_slot(ProcessSlot* slot) {
-    slot->device.store(-1, std::memory_order_relaxed);
-    slot->generation.store(0, std::memory_order_relaxed);
-    slot->generation_seen.store(0, std::memory_order_relaxed);
-    slot->verdict.store(0, std::memory_order_relaxed);
-    slot->lanes_used.store(0, std::memory_order_relaxed);
-    ProcessCounters& counters = slot->counters;
-    for (auto* counter :
-         {&counters.ops_selected, &counters.tensors_saved, &counters.bytes_saved, &counters.bytes_queued})
-        counter->store(0, std::memory_order_relaxed);
-    for (auto& counter : counters.lost) counter.store(0, std::memory_order_relaxed);
-    for (auto& counter : counters.hits) counter.store(0, std::memory_order_relaxed);
-    for (auto& letter : slot->mailbox) letter.store(0, std::memory_order_relaxed);
-    for (auto& lane : slot->lanes) lane.ops_seen.store(0, std::memory_order_relaxed);
-    memset(slot->text, 0, sizeof(slot->text));
-}
-
-void write_program_name(ProcessSlot* slot) {
-    const ssize_t length = readlink("/proc/self/exe", slot->text, sizeof(slot->text) - 1);
-    slot->text[length < 0 ? 0 : length] = '\0';
-}
-
 // `/a//b/./c` is `/a/b/c`: spellings that differ in nothing else share a channel. `..` stays, since it may cross a
 // link.
 std::string without_empty_steps(const char* path) {
@@ -242,29 +195,6 @@ std::string without_empty_steps(const char* path) {
 }
 
 }  // namespace
-
-uint64_t process_start_time(uint32_t pid) {
-    constexpr int kFieldsFromState = 19;  // the state is field 3, the start time field 22
-    char path[32];
-    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    char text[1024];
-    const ssize_t length = read(file, text, sizeof(text) - 1);
-    close(file);
-    if (length <= 0) return 0;
-    text[length] = '\0';
-    const char* state = strrchr(text, ')');  // the program's name may hold blanks and parentheses
-    if (state == nullptr || state[1] != ' ' || state[2] == '\0') return 0;
-    state += 2;
-    if (*state == 'Z' || *state == 'X') return 0;
-    const char* field = state;
-    for (int i = 0; field != nullptr && i < kFieldsFromState; ++i) {
-        field = strchr(field, ' ');
-        if (field != nullptr) ++field;
-    }
-    return field == nullptr ? 0 : strtoull(field, nullptr, 10);
-}
 
 int channel_folder_of(const char* runtime_folder, const char* config_path, std::string* folder) {
     struct stat pid_namespace = {};
@@ -289,17 +219,17 @@ int channel_folder_of(const char* runtime_folder, const char* config_path, std::
 }
 
 int channel_open(const char* folder, IfMissing if_missing, Channel* channel) {
-    const Descriptor channel_folder(open_channel_folder(folder, if_missing));
-    if (channel_folder.number() < 0) return channel_folder.number();
+    const FileDescriptor channel_folder(open_channel_folder(folder, if_missing));
+    if (channel_folder.get() < 0) return channel_folder.get();
     off_t size = 0;
-    int opened = open_private_file(channel_folder.number(), kControlName, O_RDWR, &size);
+    int opened = open_private_file(channel_folder.get(), kControlName, O_RDWR, &size);
     if (opened == -ENOENT && if_missing == IfMissing::kCreate) {
-        const int error = create_control(channel_folder.number());
-        opened = error != 0 ? error : open_private_file(channel_folder.number(), kControlName, O_RDWR, &size);
+        const int error = create_control(channel_folder.get());
+        opened = error != 0 ? error : open_private_file(channel_folder.get(), kControlName, O_RDWR, &size);
     }
-    const Descriptor file(opened);
-    if (file.number() < 0) return file.number();
-    const int error = map_control(file.number(), size, channel);
+    const FileDescriptor file(opened);
+    if (file.get() < 0) return file.get();
+    const int error = map_control(file.get(), size, channel);
     if (error == 0 && if_missing == IfMissing::kCreate) {
         // Whoever takes a channel away renames its folder first. One that is closed in its place was left halfway.
         uint64_t closed = kChannelClosed;
@@ -314,16 +244,16 @@ void channel_unmap(Channel* channel) {
 }
 
 int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy) {
-    const Descriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
-    if (channel_folder.number() < 0) return channel_folder.number();
+    const FileDescriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
+    if (channel_folder.get() < 0) return channel_folder.get();
     off_t size = 0;
-    const Descriptor file(open_private_file(channel_folder.number(), image_name(generation).text, O_RDONLY, &size));
-    if (file.number() < 0) return file.number();
+    const FileDescriptor file(open_private_file(channel_folder.get(), image_name(generation).text, O_RDONLY, &size));
+    if (file.get() < 0) return file.get();
     int error = -EBADMSG;
     if (size > 0 && static_cast<uint64_t>(size) <= kMaxImageBytes) {
         copy->size = static_cast<size_t>(size);
         copy->bytes = malloc(copy->size);
-        error = copy->bytes == nullptr ? -ENOMEM : read_whole(file.number(), copy->bytes, copy->size);
+        error = copy->bytes == nullptr ? -ENOMEM : read_whole(file.get(), copy->bytes, copy->size);
     }
     if (error != 0) {
         free(copy->bytes);
@@ -337,8 +267,8 @@ int64_t channel_publish(const char* folder, const Channel& channel, const void* 
     if (verify_image(image, size, &view) != Verdict::kOk) return -EBADMSG;
     const uint64_t last = channel.control->generation.load(std::memory_order_acquire);
     if (last >= kLargestGeneration) return -EPROTO;
-    const Descriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
-    if (channel_folder.number() < 0) return channel_folder.number();
+    const FileDescriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
+    if (channel_folder.get() < 0) return channel_folder.get();
 
     const uint64_t generation = last + 1;
     void* copy = malloc(size);
@@ -347,33 +277,15 @@ int64_t channel_publish(const char* folder, const Channel& channel, const void* 
     auto* header = static_cast<ImageHeader*>(copy);
     header->generation = generation;
     header->checksum = image_checksum(copy, size);
-    const int error = write_image(channel_folder.number(), copy, size, generation);
+    const int error = write_image(channel_folder.get(), copy, size, generation);
     free(copy);
     if (error != 0) return error;
 
     channel.control->published_at.store(realtime_nanoseconds(), std::memory_order_relaxed);
     channel.control->generation.store(generation, std::memory_order_release);
     // The last image but one may be open in a process at this moment; its reader then looks at the word again.
-    if (last != 0) unlinkat(channel_folder.number(), image_name(last).text, 0);
+    if (last != 0) unlinkat(channel_folder.get(), image_name(last).text, 0);
     return static_cast<int64_t>(generation);
-}
-
-ProcessSlot* channel_claim_slot(const Channel& channel) {
-    const auto pid = static_cast<uint32_t>(getpid());
-    // Slots of the dead still tell what was lost, so they are taken over only when no other is left.
-    for (const bool take_over : {false, true}) {
-        for (uint32_t i = 0; i < kSlotCount; ++i) {
-            ProcessSlot* slot = &channel.slots[i];
-            uint64_t owner = slot->owner.load(std::memory_order_acquire);
-            if (owner != 0 && (!take_over || owner_is_alive(owner))) continue;
-            if (!slot->owner.compare_exchange_strong(owner, owner_word(pid, kOwnerClaiming))) continue;
-            reset_slot(slot);
-            write_program_name(slot);
-            slot->owner.store(owner_word(pid, process_start_time(pid)), std::memory_order_release);
-            return slot;
-        }
-    }
-    return nullptr;
 }
 
 }  // namespace atbprobe

@@ -40,11 +40,4 @@ int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy)
 // Returns the new generation, or a negative errno. Only one publisher at a time (the watcher's lock sees to it).
 int64_t channel_publish(const char* folder, const Channel& channel, const void* image, size_t size);
 
-// Claims a slot for this process, taking over those whose process is dead. Null if all are taken.
-ProcessSlot* channel_claim_slot(const Channel& channel);
-
-// Field 22 of /proc/<pid>/stat: clock ticks from boot to the start of the process. 0 if there is no such process, or
-// one that has ended and was not waited for yet.
-uint64_t process_start_time(uint32_t pid);
-
 }  // namespace atbprobe

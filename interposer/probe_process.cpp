@@ -14,6 +14,7 @@
 #include "environment.h"
 #include "notices.h"
 #include "process_lock.h"
+#include "process_slot.h"
 #include "saver/saver.h"
 #include "topology/topology.h"
 
@@ -93,7 +94,7 @@ void note_generation(const Process& self, uint64_t seen, Verdict verdict) {
 }
 
 void take_slot(Process& self, Notices* notices) {
-    self.slot = channel_claim_slot(self.channel);
+    self.slot = claim_slot(self.channel.slots);
     self.wants_slot = self.slot == nullptr;
     ++self.slot_epoch;
     g_counters.store(self.slot == nullptr ? &g_private_counters : &self.slot->counters, std::memory_order_release);

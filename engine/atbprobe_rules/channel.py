@@ -22,90 +22,25 @@ from typing import Any
 import numpy as np
 
 from atbprobe_rules import native
+from atbprobe_rules.channel_layout import (
+    BEGIN,
+    CLOSED,
+    CONTROL,
+    CONTROL_BYTES,
+    LOSS_REASONS,
+    SLOT,
+    SLOT_COUNT,
+    SLOTS_OFFSET,
+)
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.image import ImageError, decode
 from atbprobe_rules.processes import ProcessName, start_time_of
+from atbprobe_rules.selection import MAX_RULES
 
-CHANNEL_MAGIC = b"ATBRCHAN"
-CHANNEL_VERSION = 1
-SLOT_COUNT = 128
-LANE_COUNT = 16
-SLOTS_OFFSET = 4096
-SLOT_BYTES = 4096
-CONTROL_BYTES = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES
-CLOSED = 2**64 - 1
-LOSS_REASONS = ("queue_stalled", "no_space", "write_failed", "out_of_memory", "bad_path", "at_exit")
 # What the watcher leaves beside the control file.
 LOG_NAME = "watch.log"
 WATCHER_NOTE = "watcher.json"
 REJECTED_NOTE = "rejected.json"
-_LOSS_COUNTERS = 8
-_MAX_RULES = 64
-
-COUNTERS = np.dtype(
-    [
-        ("ops_selected", "<u8"),
-        ("tensors_saved", "<u8"),
-        ("bytes_saved", "<u8"),
-        ("bytes_queued", "<u8"),
-        ("lost", "<u8", _LOSS_COUNTERS),
-        ("hits", "<u8", _MAX_RULES),
-    ]
-)
-LANE = np.dtype({"names": ["ops_seen"], "formats": ["<u8"], "offsets": [0], "itemsize": 64})
-SLOT = np.dtype(
-    {
-        "names": [
-            "owner",
-            "generation",
-            "generation_seen",
-            "verdict",
-            "device",
-            "lanes_used",
-            "counters",
-            "mailbox",
-            "text",
-            "lanes",
-        ],
-        "formats": [
-            "<u8",
-            "<u8",
-            "<u8",
-            "<u4",
-            "<i4",
-            "<u4",
-            COUNTERS,
-            ("<u8", 8),
-            "S192",
-            (LANE, LANE_COUNT),
-        ],
-        "offsets": [0, 8, 16, 24, 28, 32, 64, 704, 768, 960],
-        "itemsize": SLOT_BYTES,
-    }
-)
-CONTROL = np.dtype(
-    {
-        "names": [
-            "magic",
-            "version",
-            "slot_count",
-            "slot_bytes",
-            "header_bytes",
-            "total_bytes",
-            "generation",
-            "watcher_start_time",
-            "watcher_pid",
-            "heartbeat",
-            "published_at",
-        ],
-        "formats": ["S8", "<u4", "<u4", "<u4", "<u4", "<u8", "<u8", "<u8", "<u4", "<u8", "<u8"],
-        "offsets": [0, 8, 12, 16, 20, 24, 64, 128, 136, 144, 152],
-        "itemsize": 192,
-    }
-)
-
-_BEGIN = CHANNEL_MAGIC + CHANNEL_VERSION.to_bytes(4, "little")
-"""How every control file begins."""
 
 
 class ChannelError(AtbprobeError):
@@ -236,8 +171,8 @@ class Channel:
                 raise ChannelError(f"the channel {folder} belongs to another user")
             if os.fstat(descriptor).st_size != CONTROL_BYTES:
                 raise ChannelError(_damaged(folder))
-            begin = os.pread(descriptor, len(_BEGIN), 0)
-            if begin != _BEGIN:
+            begin = os.pread(descriptor, len(BEGIN), 0)
+            if begin != BEGIN:
                 raise ChannelError(_damaged(folder))
             memory = mmap.mmap(descriptor, CONTROL_BYTES, mmap.MAP_SHARED, mmap.PROT_READ)
         finally:
@@ -293,7 +228,7 @@ class Channel:
         pid = int(self._control["watcher_pid"][0])
         return ProcessName(pid, int(self._control["watcher_start_time"][0])) if pid else None
 
-    def processes(self, rule_count: int = _MAX_RULES) -> list[Process]:
+    def processes(self, rule_count: int = MAX_RULES) -> list[Process]:
         """Return all processes that hold a slot, those that have died since included, with `rule_count` hits each."""
         slots = self._slots[self._slots["owner"] != 0].copy()
         return [_process_of(slot, rule_count) for slot in slots]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atbprobe_rules import image, native, program
+from atbprobe_rules import channel_layout, image, native, program
 
 RECORDS: dict[str, np.dtype] = {
     "ImageHeader": image.HEADER,
@@ -18,6 +18,10 @@ RECORDS: dict[str, np.dtype] = {
     "PathAcceptRecord": program.PATH_ACCEPT,
     "ActionRecord": program.ACTION,
     "RuleNameRecord": program.RULE_NAME,
+    "ControlHeader": channel_layout.CONTROL,
+    "ProcessSlot": channel_layout.SLOT,
+    "ProcessCounters": channel_layout.COUNTERS,
+    "CounterLane": channel_layout.LANE,
 }
 
 
@@ -35,3 +39,13 @@ def test_constants() -> None:
     assert constants["section_alignment"] == image.SECTION_ALIGNMENT
     assert constants["max_image_bytes"] == image.MAX_IMAGE_BYTES
     assert constants["max_path_words"] == program.MAX_PATH_WORDS
+    assert constants["channel_version"] == channel_layout.CHANNEL_VERSION
+    assert constants["slot_count"] == channel_layout.SLOT_COUNT
+    assert constants["lane_count"] == channel_layout.LANE_COUNT
+    assert constants["slots_offset"] == channel_layout.SLOTS_OFFSET
+    assert constants["control_bytes"] == channel_layout.CONTROL_BYTES
+    assert constants["loss_reasons"] == list(channel_layout.LOSS_REASONS)
+
+
+def test_every_struct_of_the_library_has_its_dtype() -> None:
+    assert native.layout()["structs"].keys() == RECORDS.keys()

@@ -6,7 +6,7 @@
 
 namespace atbprobe {
 
-// Owns an open file descriptor, or none.
+// Owns an open file descriptor, or none: then the number is negative, and may be an error's.
 class FileDescriptor {
   public:
     FileDescriptor() = default;
