@@ -316,7 +316,7 @@ ThreadRecord* make_thread_record() {
 void take_current_program(ThreadRecord* thread) {
     if (is_too_early()) return;
     // Asked of the host's own code and of the loader, both of which may hold locks of theirs: not under ours.
-    const int32_t device = g_is_probed.load(std::memory_order_acquire) ? current_device() : -1;
+    const int32_t device = *environment_config_path() == '\0' ? -1 : current_device();
     Notices notices;
     {
         const ProcessLock lock;

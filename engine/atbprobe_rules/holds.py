@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from atbprobe_rules.channel import Channel
 from atbprobe_rules.processes import ProcessName
 
 _NAME = re.compile(r"hold-(\d+)-(\d+)")
@@ -40,3 +41,8 @@ def holders(folder: Path) -> list[ProcessName]:
         else:
             path.unlink(missing_ok=True)
     return found
+
+
+def is_needed(channel: Channel) -> bool:
+    """Tell whether anybody holds the channel's watcher, or any running process is attached."""
+    return bool(holders(channel.folder) or channel.live_processes())

@@ -31,7 +31,7 @@ from atbprobe_rules.channel import (
 )
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.file_events import FileEvents
-from atbprobe_rules.holds import hold, holders, release
+from atbprobe_rules.holds import hold, is_needed, release
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.publisher import Publisher, Report, warm_up
 
@@ -145,17 +145,14 @@ class Watcher:
 
     def _leave_if_unneeded(self, channel: Channel) -> bool:
         """Take the channel away if nobody needs it, and tell whether that was so."""
-        if self._is_needed(channel):
+        if is_needed(channel):
             return False
         # Whoever comes now waits for the lock, and is seen by the second look or finds no channel any more.
         with runtime_lock(self._folder):
-            if self._is_needed(channel):
+            if is_needed(channel):
                 return False
             remove_channel(self._folder)
             return True
-
-    def _is_needed(self, channel: Channel) -> bool:
-        return bool(holders(self._folder) or channel.live_processes())
 
 
 def _seconds_until(again_at: float | None) -> float:

@@ -22,7 +22,7 @@ from atbprobe_rules.channel import (
     runtime_lock,
 )
 from atbprobe_rules.errors import AtbprobeError
-from atbprobe_rules.holds import hold, holders, release
+from atbprobe_rules.holds import hold, holders, is_needed, release
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.rollout import POLL_SECONDS, Rollout, wait_for
 
@@ -40,7 +40,7 @@ def start_or_join(config: Path, holding: Sequence[int]) -> Rollout:
     holders_wanted = [_named(pid) for pid in holding]
     folder = channel_folder(str(config))
     with runtime_lock(folder):
-        _remove_unneeded(folder.parent)
+        _remove_unneeded()
         channel = Channel.create(folder)
         for holder in holders_wanted:
             hold(folder, holder)
@@ -85,7 +85,7 @@ def stop(folder: Path) -> ProcessName | None:
         if watcher.alive:
             raise AtbprobeError(f"the watcher, process {watcher.pid}, does not end")
     with runtime_lock(folder):
-        _remove_unneeded(folder.parent)
+        _remove_unneeded()
     return watcher
 
 
@@ -106,10 +106,10 @@ def _named(pid: int) -> ProcessName:
     return holder
 
 
-def _remove_unneeded(runtime: Path) -> None:
+def _remove_unneeded() -> None:
     """Take away the channels that a killed watcher or its last process has left; under the runtime lock."""
     for folder in existing_channels():
-        if folder.parent != runtime or _is_watched(folder):
+        if _is_watched(folder):
             continue
         with contextlib.suppress(ChannelError):  # not ours to judge
             if not _has_work(folder):
@@ -119,7 +119,7 @@ def _remove_unneeded(runtime: Path) -> None:
 def _has_work(folder: Path) -> bool:
     try:
         with Channel.attach(folder) as channel:
-            return bool(holders(folder) or channel.live_processes())
+            return is_needed(channel)
     except FileNotFoundError:
         return False
 

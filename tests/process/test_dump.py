@@ -95,6 +95,14 @@ def test_threads_that_start_together_lose_no_op(probed: Probed) -> None:
         shutil.rmtree(probed.data)
 
 
+def test_a_process_says_its_device_from_the_first_call_on(probed: Probed) -> None:
+    """Without an edit in between, which would make it ask again."""
+    probed.publish({"dump_enable": False})
+    with probed.model("--device", "3") as model:
+        model.step()
+        assert probed.process(model.pid).device == 3
+
+
 def test_rounds_are_those_of_the_argument_not_of_the_folder(probed: Probed) -> None:
     rules = {"dump_enable": True, "exec_range": "1,1"}
     expectation = run_model(probed, rules, "--setups-per-execute", "2", "--always-prefill")
