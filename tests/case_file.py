@@ -27,7 +27,8 @@ class Query:
 
     round: int
     directory: str
-    kept: Tasks
+    tasks_in: Tasks
+    tasks_out: Tasks
 
 
 @dataclass(frozen=True)
@@ -86,4 +87,5 @@ def diagnostics_of(checked: CheckedConfig) -> tuple[str, ...]:
 
 def _query(line: str) -> Query:
     kept, round_text, directory = line.split(" ", 2)
-    return Query(int(round_text), directory, KEPT[kept])
+    inputs, slash, outputs = kept.partition("/")
+    return Query(int(round_text), directory, KEPT[inputs], KEPT[outputs if slash else inputs])

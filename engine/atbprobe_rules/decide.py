@@ -109,7 +109,7 @@ def _parts_match(parts: Sequence[NamePart | AnyDepth], prefix: bool, names: Sequ
 
 
 def _atoms_match(atoms: Sequence[NameAtom], name: bytes, prefix: bool) -> bool:
-    """Match a name in lower case; a byte that is not UTF-8 is a character of its own."""
+    """Match a name in lower case; a byte that is not UTF-8 is no character, and only `*` takes it."""
     return _characters_match(atoms, name.decode("utf-8", "surrogateescape"), prefix)
 
 
@@ -122,7 +122,7 @@ def _characters_match(atoms: Sequence[NameAtom], text: str, prefix: bool) -> boo
         return text.startswith(literal) and _characters_match(rest, text[len(literal) :], prefix)
     if isinstance(first, AnyCharacters):
         return any(_characters_match(rest, text[skipped:], prefix) for skipped in range(len(text) + 1))
-    if not text:
+    if not text or "\ud800" <= text[0] <= "\udfff":
         return False
     if isinstance(first, AnyCharacter):
         return _characters_match(rest, text[1:], prefix)

@@ -82,8 +82,9 @@ def test_decisions(case: Case) -> None:
         selection = check_config(config, "config.json").require()
         for query in case.queries:
             decision = decide(selection, query.round, query.directory)
-            assert decision.tasks_in == decision.tasks_out == query.kept, query
-            assert bool(decision.rules) == (decision.count_in_range and decision.in_specific_dir)
+            assert (decision.tasks_in, decision.tasks_out) == (query.tasks_in, query.tasks_out), query
+            if len(selection.rules) == 1:
+                assert bool(decision.rules) == (decision.count_in_range and decision.in_specific_dir)
 
 
 def test_the_recorded_answers_of_the_peer() -> None:
@@ -156,7 +157,7 @@ def test_id_terms(term: IdTerm, selected: list[str], refused: list[str]) -> None
         (name_term("a", AnyDepth(NOWHERE)), ["0_A", "0_A/0_X", "0_A/0_X/0_Y"], ["0_X", "0_Ab"]),
         (name_term("a", excluded=True), ["0_B"], ["0_A", "0_Ab", "0_B/0_A"]),
         (name_term(part(AnyCharacters(), "kernel"), prefix=False), ["0_Kernel", "0_AddKernel"], ["0_KernelX"]),
-        (name_term(part("a", AnyCharacter(), "c"), prefix=False), ["0_abc", "0_aéc", "0_a\udcffc"], ["0_ac", "0_abbc"]),
+        (name_term(part("a", AnyCharacter(), "c"), prefix=False), ["0_abc", "0_aéc"], ["0_ac", "0_abbc", "0_a\udcffc"]),
         (name_term(part(CharacterSet(((97, 99),), False)), prefix=False), ["0_b", "0_C"], ["0_d", "0_ab", "0_"]),
         (name_term(part(CharacterSet(((65, 67),), True)), prefix=False), ["0_d", "0_é"], ["0_a", "0_C", "0_"]),
     ],
