@@ -33,7 +33,7 @@ def dead_rules(read: ReadConfig, source: Source) -> Iterator[Diagnostic]:
         yield from excluded
         # A whole config for which no round is wanted is one that is switched off.
         is_none = not (rule.rounds.unlimited or rule.rounds.included or rule.rounds.excluded)
-        dead = _why_dead(rule, text, len(excluded))
+        dead = _why_dead(rule, text, len(excluded), "this" if is_flat else f"rule {quoted(rule.label)}")
         if dead is not None:
             if read.selection.dump_enable and not (is_flat and is_none):
                 yield dead
@@ -61,7 +61,7 @@ def _compared(cover: Rule, rule: Rule) -> bool:
     return len(cover.ids) + len(cover.names) + len(rule.ids) + len(rule.names) <= _MOST_TERMS_COMPARED
 
 
-def _why_dead(rule: Rule, text: RuleText, excluded_terms: int) -> Diagnostic | None:
+def _why_dead(rule: Rule, text: RuleText, excluded_terms: int, subject: str) -> Diagnostic | None:
     ids, names = included_terms(rule)
     place, why = rule.span, ""
     if accepts_no_number(rule.rounds):
@@ -72,7 +72,7 @@ def _why_dead(rule: Rule, text: RuleText, excluded_terms: int) -> Diagnostic | N
         place, why = _exclusion_of_everything(rule) or rule.span, "every operation is excluded"
     elif (ids or names) and excluded_terms == len(ids) + len(names):
         why = "its exclusions take away every term"
-    return warning(Code.DEAD_RULE, place, f"rule {quoted(rule.label)} selects nothing: {why}") if why else None
+    return warning(Code.DEAD_RULE, place, f"{subject} selects nothing: {why}") if why else None
 
 
 def _exclusion_of_everything(rule: Rule) -> Span | None:

@@ -39,7 +39,8 @@ def read_word(value: String, field: Field, words: Mapping[str, T], code: Code, f
     """Return what one of the words of a field stands for; None if it is none of them."""
     if value.text in words:
         return words[value.text]
-    near = nearest_word(value.text, words)
+    longer = next((word for word in words if value.text.lower().startswith(word)), None)
+    near = nearest_word(value.text, words) or longer
     hint = f"did you mean {quoted(near)}?" if near else f"write one of {', '.join(map(quoted, words))}"
     found.append(error(code, value.span, f"there is no {field.name} {quoted(value.text)}", hint))
     return None
