@@ -146,7 +146,9 @@ class Rule:
     `tasks_in` and `tasks_out` say what is kept of inputs (before the op) and outputs (after it); NONE: that
     side is not wanted. A rule without terms of either kind (exclusions aside) selects the layer-level
     operations, with `save_child` every op. With `match_all` both kinds must accept the op, otherwise one of
-    them is enough. `span` is the object in the file that the rule was written as.
+    them is enough. `span` is the object in the file that the rule was written as. A rule with `next`, which is
+    then at least 1, takes of each op the next so many executions, counted in each process from the moment in
+    which it took the rules; its `rounds` are unlimited.
     """
 
     number: int
@@ -160,6 +162,7 @@ class Rule:
     save_child: bool
     match_all: bool
     span: Span
+    next: int | None = None
 
     @property
     def label(self) -> str:
