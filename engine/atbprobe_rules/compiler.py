@@ -126,6 +126,7 @@ def _actions(rules: Sequence[Rule]) -> Records:
     actions["input_tasks"] = [int(rule.tasks_in) for rule in rules]
     actions["output_tasks"] = [int(rule.tasks_out) for rule in rules]
     actions["save_child"] = [rule.save_child for rule in rules]
+    actions["next"] = [rule.next or 0 for rule in rules]
     return actions
 
 

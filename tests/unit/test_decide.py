@@ -119,6 +119,21 @@ def test_rules_are_joined() -> None:
     assert decide(selection, 0, "0_1/0/3_A") == Decision(True, False, (), Tasks.NONE, Tasks.NONE)
 
 
+def test_next_counts_executions() -> None:
+    """Of the op, not rounds; and the two questions do not know of it."""
+    rules = (
+        dataclasses.replace(RULE, next=2),
+        dataclasses.replace(RULE, number=2, ids=(id_term(1),), rounds=NumberFilter(False, (number(7),))),
+    )
+    selection = Selection(dump_enable=True, filter_level=1, rules=rules)
+    answers = {
+        number: [decide(selection, number, "0_1/0/1_A", earlier).rules for earlier in (0, 1, 2, MAX_NUMBER)]
+        for number in (7, 8)
+    }
+    assert answers == {7: [(1, 2), (1, 2), (2,), (2,)], 8: [(1,), (1,), (), ()]}
+    assert decide(selection, 0, "0_1/0/1_A", 2) == Decision(True, True, (), Tasks.NONE, Tasks.NONE)
+
+
 def test_the_two_answers_do_not_know_of_each_other() -> None:
     """One rule has the round, another one the op: both questions get a yes, and nothing is selected."""
     rules = (
