@@ -148,8 +148,8 @@ class Rule:
     operations, with `save_child` every op. With `match_all` both kinds must accept the op, otherwise one of
     them is enough. `span` is the object in the file that the rule was written as.
 
-    With `next`, at least 1, the rule takes of each op only that many executions, counted by each process from the moment it
-    takes the rules; `rounds` is then unlimited.
+    With `next`, at least 1, the rule takes of each op only that many executions, counted by each process from the
+    moment in which it took the rules; `rounds` is then unlimited.
     """
 
     number: int

@@ -11,7 +11,8 @@ from case_file import Case, load_cases
 
 @pytest.mark.parametrize("case", load_cases("decisions"), ids=lambda case: case.name)
 def test_every_engine_decides_as_the_case_says(case: Case) -> None:
-    queries = [(query.round, query.directory.encode()) for query in case.queries]
+    asked = zip(case.queries, case.earlier_executions(), strict=True)
+    queries = [(query.round, query.directory.encode(), earlier) for query, earlier in asked]
     for config in case.configs:
         answers = assert_engines_agree(check_config(config, "config.json").require(), queries)
         kept = [(answer[3], answer[4]) for answer in answers]
