@@ -42,18 +42,14 @@ def test_the_probe_of_the_other_abi(watched: Probed) -> None:
     watched.extra_environment["LD_PRELOAD"] = str(watched.native_file("libatb_probe_abi0.so"))
     with watched.model() as model:
         model.step()
-        text = told(watched)
-        assert "no process has loaded the probe and used it yet" in text
-        assert "other C++ string ABI" in line_of(model.pid, text)
+        assert "other C++ string ABI" in line_of(model.pid, told(watched))
 
 
 def test_a_model_that_has_called_nothing_yet(watched: Probed) -> None:
-    """Stopped by the shell before its first line, which is as early as a model can be seen."""
-    launcher = ["bash", "-c", 'exec "$@"', "bash"]
-    del launcher
-    with watched.model("--steps", "1") as model:
-        text = told(watched)
-        assert str(model.pid) in text
+    with watched.caller() as host:
+        assert "has not run an operation yet" in line_of(host.pid, told(watched))
+        host.call("IsExecuteCountInRange", 0)
+        assert f"process {host.pid} " not in told(watched)
 
 
 def test_a_model_that_is_attached_is_not_missing(watched: Probed) -> None:
@@ -63,5 +59,5 @@ def test_a_model_that_is_attached_is_not_missing(watched: Probed) -> None:
         assert f"process {model.pid} " not in told(watched)
 
 
-def test_nothing_runs_at_all(watched: Probed) -> None:
-    assert "no program of this user runs ATB" in told(watched)
+def test_no_process_at_all(watched: Probed) -> None:
+    assert "no process has loaded the probe and used it yet" in told(watched)
