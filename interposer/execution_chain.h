@@ -24,13 +24,25 @@ enum class Pass : uint32_t { kBefore, kAfter };
 // Plain memory, zero-initialised: part of a thread record.
 class ExecutionChain {
   public:
-    // `program` is null while there is none.
-    bool ask_round(const Program* program, uint64_t round) {
-        if (!round_is_known_ || round != round_) look_up_round(program, round);
-        const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
-        stage_ = in_range ? Stage::kRound : Stage::kIdle;
-        return in_range;
+    // Whether the answer about this round is known; if so, the question that asks for it.
+    bool knows_round(uint64_t round) const { return round == round_ && round_is_known_; }
+    bool ask_known_round() {
+        stage_ = known_stage_;
+        return known_stage_ == Stage::kRound;
     }
+
+    // `program` is null while there is none, here and below.
+    bool ask_round(const Program* program, uint64_t round);
+
+    // `ask_dir` for a directory that is remembered and refused, while nothing is open. False: it may be neither.
+    bool refuses_again(const char* dir, size_t length) {
+        uint64_t rules = 0;
+        if (stage_ != Stage::kRound || open_.any() || !last_dirs_.find(dir, length, &rules)) return false;
+        if ((rules & rules_) != 0) return false;
+        stage_ = Stage::kIdle;
+        return true;
+    }
+
     bool ask_dir(const Program* program, const char* dir, size_t length);
     bool ask_pass(const Program* program, Pass pass);
     bool ask_param() const;
@@ -65,19 +77,20 @@ class ExecutionChain {
         kGranted,  // the conjunction was granted for `pass_`
     };
 
-    void look_up_round(const Program* program, uint64_t round);
     bool open_operation(const Program* program, const char* dir, size_t length);
     uint64_t rules_for(const Program* program, const char* dir, size_t length);
+    bool ask_dir_behind_pass(const Program* program, const char* dir, size_t length);
     uint32_t filter_level_for(const ProgramView& program, const OpenOperation& operation) const;
     bool begin(const Program* program);
     bool begin_again(const Program* program);
     bool grant(bool granted);
 
-    Stage stage_;
-    Pass pass_;
-    bool round_is_known_;
     uint64_t round_;
     uint64_t rules_;  // that take this round
+    Stage stage_;
+    Stage known_stage_;  // what asking for this round leads to, where `round_is_known_`
+    bool round_is_known_;
+    Pass pass_;
     uint64_t begun_rules_;
     OpenOperations open_;
     RememberedDirs last_dirs_;
