@@ -4,12 +4,12 @@
 
 namespace atbprobe {
 
-bool ExecutionChain::ask_round(const Program* program, uint64_t round) {
+bool ExecutionChain::ask_round(const Program* program, uint64_t generation, uint64_t round) {
     round_ = round;
     rules_ = program == nullptr ? 0 : rules_by_round(program->view, round);
     const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
-    // Without rules it holds for as long as something is open, and nothing is opened after a no.
-    round_is_known_ = rules_ != 0 || !in_range;
+    // A yes without rules holds for as long as something is open. After a no nothing is opened.
+    known_under_ = rules_ != 0 || !in_range ? generation : kNoGeneration;
     known_stage_ = in_range ? Stage::kRound : Stage::kIdle;
     return ask_known_round();
 }

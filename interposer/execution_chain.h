@@ -24,15 +24,17 @@ enum class Pass : uint32_t { kBefore, kAfter };
 // Plain memory, zero-initialised: part of a thread record.
 class ExecutionChain {
   public:
-    // Whether the answer about this round is known; if so, the question that asks for it.
-    bool knows_round(uint64_t round) const { return round == round_ && round_is_known_; }
+    // Whether the answer about this round is known under the rules of this generation; if so, the question for it.
+    bool knows_round(uint64_t generation, uint64_t round) const {
+        return generation == known_under_ && round == round_;
+    }
     bool ask_known_round() {
         stage_ = known_stage_;
         return known_stage_ == Stage::kRound;
     }
 
-    // `program` is null while there is none, here and below.
-    bool ask_round(const Program* program, uint64_t round);
+    // `program` is null while there is none, here and below; `generation` is that of the rules it was taken for.
+    bool ask_round(const Program* program, uint64_t generation, uint64_t round);
 
     // `ask_dir` for a directory that is remembered and refused, while nothing is open. False: it may be neither.
     bool refuses_again(const char* dir, size_t length) {
@@ -62,7 +64,7 @@ class ExecutionChain {
     // To be called with every new program.
     void forget_questions() {
         stage_ = Stage::kIdle;
-        round_is_known_ = false;
+        known_under_ = kNoGeneration;
         last_dirs_.forget();
         open_.outdate();
     }
@@ -85,11 +87,13 @@ class ExecutionChain {
     bool begin_again(const Program* program);
     bool grant(bool granted);
 
+    static constexpr uint64_t kNoGeneration = UINT64_MAX - 1;  // none is as large
+
+    uint64_t known_under_;  // the generation that the answer about `round_` holds for
     uint64_t round_;
     uint64_t rules_;  // that take this round
     Stage stage_;
-    Stage known_stage_;  // what asking for this round leads to, where `round_is_known_`
-    bool round_is_known_;
+    Stage known_stage_;  // what asking for this round leads to, where that is known
     Pass pass_;
     uint64_t begun_rules_;
     OpenOperations open_;

@@ -38,7 +38,7 @@ void setup_done_slowly() noexcept { take_current_program(); }
 bool look_up_round(uint64_t round) noexcept {
     ThreadRecord* thread = t_record;
     if (!is_current(*thread)) thread = take_current_program();
-    return thread != &g_no_thread && thread->chain.ask_round(thread->program, round);
+    return thread != &g_no_thread && thread->chain.ask_round(thread->program, thread->generation, round);
 }
 
 bool probe_ask_dir(const char* dir, size_t length) noexcept {

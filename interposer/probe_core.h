@@ -26,8 +26,8 @@ inline void probe_setup_done() noexcept {
 // Most of what a host asks: here, so that it costs no call.
 inline bool probe_ask_round(uint64_t round) noexcept {
     ThreadRecord* thread = t_record;
-    if (!is_current(*thread) || !thread->chain.knows_round(round)) return look_up_round(round);
-    return thread->chain.ask_known_round();
+    const bool is_known = thread->chain.knows_round(control_word_of(*thread), round);
+    return __builtin_expect(is_known, 1) ? thread->chain.ask_known_round() : look_up_round(round);
 }
 
 bool probe_ask_dir(const char* dir, size_t length) noexcept;

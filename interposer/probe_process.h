@@ -41,9 +41,12 @@ extern ThreadRecord g_no_thread;
 // __thread and not thread_local, which asks at each use whether there is something to initialise. Never null.
 extern __attribute__((tls_model("initial-exec"))) __thread ThreadRecord* t_record;
 
+inline uint64_t control_word_of(const ThreadRecord& thread) {
+    return thread.word.load(std::memory_order_relaxed)->load(std::memory_order_acquire);
+}
+
 inline bool is_current(const ThreadRecord& thread) {
-    const auto* word = thread.word.load(std::memory_order_relaxed);
-    return __builtin_expect(word->load(std::memory_order_acquire) == thread.generation, 1);
+    return __builtin_expect(control_word_of(thread) == thread.generation, 1);
 }
 
 // The slow way: the calling thread's record, made if there is none, with the current program. Without memory it is
