@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from benchmarks.libraries import Library, host_program
@@ -14,6 +15,10 @@ MILLISECONDS = 60
 # 16 terms, as somebody has them who narrows a fault down: eight operations and eight names.
 IDS = "0,3_1,7,11_2,40_1_0,41,55_3,60"
 NAMES = "word,gather,rope,moe,lmhead,topk,argsort,allreduce"
+# The same and 312 more of each, with names that begin as those of layers do.
+SYLLABLES = [consonant + vowel for consonant in "lrmdpf" for vowel in "aeo"]
+MANY_IDS = ",".join([IDS, *(f"{number}_{number % 7}" for number in range(100, 412))])
+MANY_NAMES = ",".join([NAMES, *["".join(pair) for pair in product(SYLLABLES, repeat=2)][:312]])
 # The layers of a model, none of which those terms name, one to three components deep.
 UNSELECTED = [
     "1_Prefill_layer",
@@ -56,6 +61,7 @@ class Scenario:
 SCENARIOS = [
     Scenario("an operation that nobody wants", RULES, 0, [SELECTED, *UNSELECTED]),
     Scenario("the same, nested as in a model", RULES, 0, [SELECTED, *UNSELECTED], nested=True),
+    Scenario("the same with 640 terms", {**RULES, "ids": MANY_IDS, "op_name": MANY_NAMES}, 0, [SELECTED, *UNSELECTED]),
     Scenario("a round out of range", {**RULES, "exec_range": "0,0"}, 5, [SELECTED, *UNSELECTED]),
     Scenario("dumping off", {**RULES, "dump_enable": False}, 0, [SELECTED, *UNSELECTED], selects=False),
     Scenario("an operation that is wanted", RULES, 0, [SELECTED], grants=True),

@@ -1,24 +1,29 @@
 #include "execution_chain.h"
 
+#include "always_inline.h"
+
 namespace atbprobe {
 
-void ExecutionChain::look_up_round(const Program* program, uint64_t round) {
-    round_is_known_ = true;
+bool ExecutionChain::ask_round(const Program* program, uint64_t generation, uint64_t round) {
     round_ = round;
     rules_ = program == nullptr ? 0 : rules_by_round(program->view, round);
+    const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
+    // A yes without rules holds for as long as something is open. After a no nothing is opened.
+    known_under_ = rules_ != 0 || !in_range ? generation : kNoGeneration;
+    known_stage_ = in_range ? Stage::kRound : Stage::kIdle;
+    return ask_known_round();
 }
 
-uint64_t ExecutionChain::rules_for(const Program* program, const char* dir, size_t length) {
+ATBPROBE_INLINE uint64_t ExecutionChain::rules_for(const Program* program, const char* dir, size_t length) {
     if (rules_ == 0) return 0;
+    const ProgramView& view = program->view;
     uint64_t by_dir = 0;
-    if (!last_dirs_.find(dir, length, &by_dir)) {
-        by_dir = rules_by_dir(program->view, dir, length);
-        // What `next` has used up it never gives again, so it may be remembered, too.
-        if ((by_dir & program->view.next_rules) != 0)
-            by_dir = rules_by_next(program->view, by_dir, program->executions->count_of(dir, length));
-        last_dirs_.remember(dir, length, by_dir);
-    }
-    return rules_ & by_dir;
+    if (!last_dirs_.find(dir, length, &by_dir)) by_dir = last_dirs_.read(view, dir, length);
+    if (__builtin_expect((by_dir & view.next_rules) == 0, 1)) return rules_ & by_dir;
+    // What `next` has used up it never gives again, so it may be remembered, too.
+    const uint64_t left = rules_by_next(view, by_dir, program->executions->count_of(dir, length));
+    last_dirs_.narrow(length, left);
+    return rules_ & left;
 }
 
 // filter_level acts on operations whose layer-level operation is itself selected, in this round and on this device, by
@@ -38,7 +43,7 @@ uint32_t ExecutionChain::filter_level_for(const ProgramView& program, const Open
     return rules_with_children(program, layer_rules) != 0 ? level : 0;
 }
 
-bool ExecutionChain::open_operation(const Program* program, const char* dir, size_t length) {
+ATBPROBE_INLINE bool ExecutionChain::open_operation(const Program* program, const char* dir, size_t length) {
     const uint64_t rules = rules_for(program, dir, length);
     return rules != 0 && open_.open(round_, dir, length, rules) != nullptr;
 }
@@ -84,11 +89,14 @@ bool ExecutionChain::grant(bool granted) {
 }
 
 bool ExecutionChain::ask_dir(const Program* program, const char* dir, size_t length) {
-    if (stage_ == Stage::kRound) {
-        const bool selected = open_.find(round_, dir, length) != nullptr || open_operation(program, dir, length);
-        stage_ = selected ? Stage::kDir : Stage::kIdle;
-        return selected;
-    }
+    if (stage_ != Stage::kRound) return ask_dir_behind_pass(program, dir, length);
+    const bool selected = open_.find(round_, dir, length) != nullptr || open_operation(program, dir, length);
+    stage_ = selected ? Stage::kDir : Stage::kIdle;
+    return selected;
+}
+
+bool ExecutionChain::ask_dir_behind_pass(const Program* program, const char* dir, size_t length) {
+    if (stage_ == Stage::kIdle) return false;
     if (stage_ != Stage::kPass) return grant(false);
 
     const OpenOperation* operation = open_.find(round_, dir, length);
@@ -98,6 +106,7 @@ bool ExecutionChain::ask_dir(const Program* program, const char* dir, size_t len
 }
 
 bool ExecutionChain::ask_pass(const Program* program, Pass pass) {
+    if (stage_ == Stage::kIdle) return false;
     pass_ = pass;
     if (stage_ == Stage::kRound) {
         stage_ = Stage::kPass;

@@ -24,13 +24,27 @@ enum class Pass : uint32_t { kBefore, kAfter };
 // Plain memory, zero-initialised: part of a thread record.
 class ExecutionChain {
   public:
-    // `program` is null while there is none.
-    bool ask_round(const Program* program, uint64_t round) {
-        if (!round_is_known_ || round != round_) look_up_round(program, round);
-        const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
-        stage_ = in_range ? Stage::kRound : Stage::kIdle;
-        return in_range;
+    // Whether the answer about this round is known under the rules of this generation; if so, the question for it.
+    bool knows_round(uint64_t generation, uint64_t round) const {
+        return generation == known_under_ && round == round_;
     }
+    bool ask_known_round() {
+        stage_ = known_stage_;
+        return known_stage_ == Stage::kRound;
+    }
+
+    // `program` is null while there is none, here and below; `generation` is that of the rules it was taken for.
+    bool ask_round(const Program* program, uint64_t generation, uint64_t round);
+
+    // `ask_dir` for a directory that is remembered and refused, while nothing is open. False: it may be neither.
+    bool refuses_again(const char* dir, size_t length) {
+        uint64_t rules = 0;
+        if (stage_ != Stage::kRound || open_.any() || !last_dirs_.find(dir, length, &rules)) return false;
+        if ((rules & rules_) != 0) return false;
+        stage_ = Stage::kIdle;
+        return true;
+    }
+
     bool ask_dir(const Program* program, const char* dir, size_t length);
     bool ask_pass(const Program* program, Pass pass);
     bool ask_param() const;
@@ -50,7 +64,7 @@ class ExecutionChain {
     // To be called with every new program.
     void forget_questions() {
         stage_ = Stage::kIdle;
-        round_is_known_ = false;
+        known_under_ = kNoGeneration;
         last_dirs_.forget();
         open_.outdate();
     }
@@ -65,19 +79,22 @@ class ExecutionChain {
         kGranted,  // the conjunction was granted for `pass_`
     };
 
-    void look_up_round(const Program* program, uint64_t round);
     bool open_operation(const Program* program, const char* dir, size_t length);
     uint64_t rules_for(const Program* program, const char* dir, size_t length);
+    bool ask_dir_behind_pass(const Program* program, const char* dir, size_t length);
     uint32_t filter_level_for(const ProgramView& program, const OpenOperation& operation) const;
     bool begin(const Program* program);
     bool begin_again(const Program* program);
     bool grant(bool granted);
 
-    Stage stage_;
-    Pass pass_;
-    bool round_is_known_;
+    static constexpr uint64_t kNoGeneration = UINT64_MAX - 1;  // none is as large
+
+    uint64_t known_under_;  // the generation that the answer about `round_` holds for
     uint64_t round_;
     uint64_t rules_;  // that take this round
+    Stage stage_;
+    Stage known_stage_;  // what asking for this round leads to, where that is known
+    Pass pass_;
     uint64_t begun_rules_;
     OpenOperations open_;
     RememberedDirs last_dirs_;

@@ -73,7 +73,7 @@ ExecutionCounts* ExecutionCounts::create() {
     auto* counts = static_cast<ExecutionCounts*>(memory);
     const unsigned long address = getauxval(AT_RANDOM);  // of 16 bytes that the kernel has made up for this process
     const void* random = nullptr;
-    memcpy(&random, &address, sizeof(random));
+    memcpy(static_cast<void*>(&random), &address, sizeof(random));
     if (random != nullptr) memcpy(counts->seeds_, random, sizeof(counts->seeds_));
     counts->seeds_[0] ^= reinterpret_cast<uintptr_t>(memory);
     counts->seeds_[1] |= 1;

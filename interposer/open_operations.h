@@ -40,6 +40,7 @@ class OpenOperations {
 
     const char* innermost_dir() const { return dir_; }
 
+    bool any() const { return count_ != 0; }
     bool any_begun_in_round(uint64_t round) const {
         for (size_t i = 0; i < count_; ++i) {
             if (operations_[i].begun && operations_[i].round == round) return true;

@@ -2,7 +2,6 @@
 
 #include "log.h"
 #include "model_names.h"
-#include "probe_process.h"
 #include "topology/topology.h"
 
 namespace atbprobe {
@@ -11,6 +10,12 @@ namespace {
 void count_begun(ThreadRecord* thread) {
     const uint64_t rules = thread->chain.take_begun_rules();
     if (rules != 0) count_selected(rules);
+}
+
+__attribute__((noinline)) bool ask_new_dir(ThreadRecord* thread, const char* dir, size_t length) {
+    if (!thread->chain.ask_dir(thread->program, dir, length)) return false;
+    count_begun(thread);
+    return true;
 }
 
 // At the end of the process, after the host's own exit handlers.
@@ -28,54 +33,38 @@ bool probe_is_on() noexcept {
     return process_is_probed();
 }
 
-void probe_setup_done() noexcept {
-    ThreadRecord* thread = thread_record();
-    if (thread != nullptr) refresh(thread);
-}
+void setup_done_slowly() noexcept { take_current_program(); }
 
-bool probe_ask_round(uint64_t round) noexcept {
-    ThreadRecord* thread = thread_record();
-    if (thread == nullptr) return false;
-    refresh(thread);
-    return thread->chain.ask_round(thread->program, round);
+bool look_up_round(uint64_t round) noexcept {
+    ThreadRecord* thread = t_record;
+    if (!is_current(*thread)) thread = take_current_program();
+    return thread != &g_no_thread && thread->chain.ask_round(thread->program, thread->generation, round);
 }
 
 bool probe_ask_dir(const char* dir, size_t length) noexcept {
-    ThreadRecord* thread = thread_record();
-    if (thread == nullptr) return false;
-    const bool granted = thread->chain.ask_dir(thread->program, dir, length);
-    if (granted) count_begun(thread);
-    return granted;
+    ThreadRecord* thread = t_record;
+    if (__builtin_expect(thread->chain.refuses_again(dir, length), 1)) return false;
+    return ask_new_dir(thread, dir, length);
 }
 
 bool probe_ask_pass(Pass pass) noexcept {
-    ThreadRecord* thread = thread_record();
-    if (thread == nullptr) return false;
-    const bool granted = thread->chain.ask_pass(thread->program, pass);
-    if (granted) count_begun(thread);
-    return granted;
+    ThreadRecord* thread = t_record;
+    if (!thread->chain.ask_pass(thread->program, pass)) return false;
+    count_begun(thread);
+    return true;
 }
 
-bool probe_ask_param() noexcept {
-    const ThreadRecord* thread = thread_record();
-    return thread != nullptr && thread->chain.ask_param();
-}
+bool probe_ask_param() noexcept { return t_record->chain.ask_param(); }
 
-void probe_operation_executed() noexcept {
-    ThreadRecord* thread = thread_record();
-    if (thread != nullptr) count_operation(thread);
-}
+void probe_operation_executed() noexcept { count_operation(t_record); }
 
 void probe_save_tensor(const TensorCall& call) noexcept {
-    const ThreadRecord* thread = thread_record();
-    if (thread == nullptr) return;
-    const SaveOrder order = thread->chain.order_for(call.path.data(), call.path.size());
+    const SaveOrder order = t_record->chain.order_for(call.path.data(), call.path.size());
     if (order.tasks != 0) save_tensor(call, order);
 }
 
 void probe_save_param(std::string_view json, std::string_view path) noexcept {
-    const ThreadRecord* thread = thread_record();
-    if (thread != nullptr && thread->chain.owns_param(path.data(), path.size())) save_param(json, path);
+    if (t_record->chain.owns_param(path.data(), path.size())) save_param(json, path);
 }
 
 void probe_report_graph(GraphKind kind, std::string_view name, std::string_view json) noexcept {

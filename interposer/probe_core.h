@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "execution_chain.h"
+#include "probe_process.h"
 #include "saver/saver.h"
 #include "topology/reported_graphs.h"
 
@@ -14,8 +15,21 @@ namespace atbprobe {
 // Whether anything may ever be dumped here: what ATB asks once per operation and remembers.
 bool probe_is_on() noexcept;
 
-void probe_setup_done() noexcept;
-bool probe_ask_round(uint64_t round) noexcept;
+// The rest of the two questions below, where their answer is not at hand.
+bool look_up_round(uint64_t round) noexcept;
+void setup_done_slowly() noexcept;
+
+inline void probe_setup_done() noexcept {
+    if (!is_current(*t_record)) setup_done_slowly();
+}
+
+// Most of what a host asks: here, so that it costs no call.
+inline bool probe_ask_round(uint64_t round) noexcept {
+    ThreadRecord* thread = t_record;
+    const bool is_known = thread->chain.knows_round(control_word_of(*thread), round);
+    return __builtin_expect(is_known, 1) ? thread->chain.ask_known_round() : look_up_round(round);
+}
+
 bool probe_ask_dir(const char* dir, size_t length) noexcept;
 bool probe_ask_pass(Pass pass) noexcept;
 bool probe_ask_param() noexcept;

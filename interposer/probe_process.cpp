@@ -26,6 +26,7 @@ constexpr uint64_t kNotTaken = UINT64_MAX - 1;
 constexpr uint64_t kNotStarted = UINT64_MAX - 2;
 constexpr uint64_t kLargestGeneration = UINT64_MAX - 3;
 constexpr std::atomic<uint64_t> kNoChannelWord{0};
+constexpr std::atomic<uint64_t> kReplacedWord{kNotStarted};
 constexpr std::atomic<uint64_t> kTryAgainWord{kNotStarted};
 
 constexpr int kReadTries = 3;
@@ -129,6 +130,13 @@ void complain_of_channel(Process& self, int error, Notices* notices) {
                  self.folder->c_str(), reason);
 }
 
+// Threads must not go by the word that they know: another one may come to say the same.
+void watch_control_word(const Process& self, const std::atomic<uint64_t>* word) {
+    for (ThreadRecord* thread = self.threads; thread != nullptr; thread = thread->next)
+        thread->word.store(&kReplacedWord, std::memory_order_relaxed);
+    g_control_word.store(word, std::memory_order_release);
+}
+
 void attach(Process& self, Notices* notices) {
     Channel channel;
     int error = channel_folder_of(environment_runtime_folder(), self.config_path->c_str(), self.folder);
@@ -137,7 +145,7 @@ void attach(Process& self, Notices* notices) {
     if (error != 0) {
         complain_of_channel(self, error, notices);
         if (self.wants_channel) try_again_later();
-        g_control_word.store(self.wants_channel ? &kTryAgainWord : &kNoChannelWord, std::memory_order_release);
+        watch_control_word(self, self.wants_channel ? &kTryAgainWord : &kNoChannelWord);
         return;
     }
     // An earlier channel stays mapped: other threads may be reading its control word.
@@ -145,7 +153,7 @@ void attach(Process& self, Notices* notices) {
     self.generation = 0;
     self.generation_in_force = 0;
     take_slot(self, notices);
-    g_control_word.store(&self.channel.control->generation, std::memory_order_release);
+    watch_control_word(self, &self.channel.control->generation);
 }
 
 // The child keeps the mapping and the program, and needs a slot of its own. Other threads are not there any more.
@@ -170,7 +178,7 @@ void after_fork_in_child() {
 
 void start(Process& self, Notices* notices) {
     self.started = true;
-    g_control_word.store(&kNoChannelWord, std::memory_order_release);
+    watch_control_word(self, &kNoChannelWord);
     const char* config_path = environment_config_path();
     if (*config_path == '\0') return;
     g_is_probed.store(true, std::memory_order_release);
@@ -276,14 +284,14 @@ void take_program(Process& self, ThreadRecord* thread, Notices* notices) {
     take_lane(self, thread);
     thread->chain.forget_questions();
     thread->program = self.program;
-    thread->word = g_control_word.load(std::memory_order_acquire);
+    thread->word.store(g_control_word.load(std::memory_order_acquire), std::memory_order_relaxed);
     thread->generation = self.generation;
     free_unused_programs(self);
 }
 
 void release_thread_record(void* record) {
     auto* thread = static_cast<ThreadRecord*>(record);
-    t_record = nullptr;
+    t_record = &g_no_thread;
     const ProcessLock lock;
     if (!lock.is_taken()) return;  // it stays in use for good, which costs a little memory
     thread->chain.forget_everything();
@@ -295,7 +303,8 @@ void release_thread_record(void* record) {
 
 const std::atomic<uint64_t> kNotStartedWord{kNotStarted};
 std::atomic<const std::atomic<uint64_t>*> g_control_word{&kNotStartedWord};
-__thread ThreadRecord* t_record = nullptr;
+ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0, false, false, nullptr};
+__thread ThreadRecord* t_record = &g_no_thread;
 
 ProcessCounters& process_counters() { return *g_counters.load(std::memory_order_acquire); }
 
@@ -303,16 +312,21 @@ bool process_is_probed() { return g_is_probed.load(std::memory_order_acquire); }
 
 bool process_is_dumping() { return g_is_dumping.load(std::memory_order_acquire); }
 
+namespace {
+
 ThreadRecord* make_thread_record() {
     Process& self = g_process;
     const ProcessLock lock;
-    if (!lock.is_taken()) return nullptr;
+    if (!lock.is_taken()) return &g_no_thread;
     if (!self.has_thread_end) self.has_thread_end = pthread_key_create(&self.thread_end, release_thread_record) == 0;
     ThreadRecord* thread = self.threads;
     while (thread != nullptr && thread->in_use) thread = thread->next;
     if (thread == nullptr) {
-        thread = static_cast<ThreadRecord*>(calloc(1, sizeof(ThreadRecord)));
-        if (thread == nullptr) return nullptr;
+        void* memory = aligned_alloc(alignof(ThreadRecord), sizeof(ThreadRecord));
+        if (memory == nullptr) return &g_no_thread;
+        memset(memory, 0, sizeof(ThreadRecord));
+        thread = static_cast<ThreadRecord*>(memory);
+        thread->word.store(&kReplacedWord, std::memory_order_relaxed);
         thread->next = self.threads;
         self.threads = thread;
     }
@@ -323,14 +337,18 @@ ThreadRecord* make_thread_record() {
     return thread;
 }
 
-void take_current_program(ThreadRecord* thread) {
-    if (is_too_early()) return;
+}  // namespace
+
+ThreadRecord* take_current_program() {
+    if (is_too_early()) return t_record;
+    ThreadRecord* const thread = t_record != &g_no_thread ? t_record : make_thread_record();
+    if (thread == &g_no_thread) return thread;
     // Asked of the host's own code and of the loader, both of which may hold locks of theirs: not under ours.
     const int32_t device = *environment_config_path() == '\0' ? -1 : current_device();
     Notices notices;
     {
         const ProcessLock lock;
-        if (!lock.is_taken()) return;
+        if (!lock.is_taken()) return thread;
         g_process.device = device;
         take_program(g_process, thread, &notices);
     }
@@ -338,6 +356,7 @@ void take_current_program(ThreadRecord* thread) {
     notices.say();
     if (notices.dumping_is_on) saver_announce();
     if (process_is_dumping()) topology_dumping_is_on();
+    return thread;
 }
 
 void count_operation(ThreadRecord* thread) {

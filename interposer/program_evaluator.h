@@ -4,7 +4,8 @@
 // A decision is an intersection of three masks of rules: by round, by device, by op path. Device and path are read in
 // one pass over `<device>_<pid>/<count>/<id>_<name>[/<id>_<name>…]`, component by component: one automaton reads the
 // ids of the whole path, another one starts afresh on the name of each component, and what their states emit is
-// gathered in a few registers. Nothing is allocated.
+// gathered in a few registers. All that is known at the end of a component is a `DirState`, so that whoever has kept
+// one can go on from there. Nothing is allocated.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,31 @@
 namespace atbprobe {
 
 uint64_t rules_by_round(const ProgramView& program, uint64_t round);
+
+// How far a directory was read, and what that has led to. One cache line.
+struct DirState {
+    uint64_t by_device;
+    uint64_t ids_below;
+    uint64_t names_below;
+    uint64_t excluded;
+    uint64_t matched;  // path terms, of their first word
+    uint64_t waiting;
+    uint64_t rules;   // that take the op of what was read, whatever the round
+    uint32_t length;  // of what was read
+    uint32_t id_row;
+};
+
+// The longest directory that can be read; none but a hostile one is longer, and nothing takes it.
+inline constexpr size_t kMaxDirLength = UINT32_MAX;
+
+// Reads `<device>_<pid>/<count>`. False if no op path follows.
+bool read_root(const ProgramView& program, const char* dir, size_t length, DirState* state);
+
+// Whether reading can go on from a state behind the root. Otherwise there are too many path terms for a state.
+inline bool can_resume(const ProgramView& program) { return program.path_words.count <= 1; }
+
+// Reads from the root to the end.
+void read_to_end(const ProgramView& program, const char* dir, size_t length, DirState* state);
 
 // The rules that take the op of `dir`, whatever the round.
 uint64_t rules_by_dir(const ProgramView& program, const char* dir, size_t length);
