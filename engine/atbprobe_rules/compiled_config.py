@@ -8,7 +8,7 @@ from pathlib import Path
 from atbprobe_rules.check import CheckedConfig, check_config
 from atbprobe_rules.compiler import ProgramTooLargeError, compile_selection
 from atbprobe_rules.config_file import Reading
-from atbprobe_rules.diagnostics import Code, Span, error
+from atbprobe_rules.diagnostics import Code, Span, error, sort_by_place
 from atbprobe_rules.program import Program
 
 
@@ -32,4 +32,5 @@ def compile_config(reading: Reading, config: Path) -> CompiledConfig:
     except ProgramTooLargeError as failure:
         span = Span(0, 0) if failure.term is None else failure.term.span
         found = error(Code.TOO_COMPLEX, span, str(failure))
-        return CompiledConfig(replace(checked, selection=None, diagnostics=(found,)), None)
+        diagnostics = sort_by_place((*checked.diagnostics, found))
+        return CompiledConfig(replace(checked, selection=None, diagnostics=diagnostics), None)

@@ -29,16 +29,20 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 
 
 class Severity(enum.Enum):
-    """An error refuses the config; a warning does not."""
+    """An error refuses the config; a warning and a note do not. A note is the answer to a question that was asked."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 class Code(enum.Enum):
     """The stable names of everything a config can be told."""
 
     # the file as a whole
+    NO_FILE = "no-file"
+    UNREADABLE_FILE = "unreadable-file"
+    UNTRUSTED_FILE = "untrusted-file"
     TOO_LARGE = "too-large"
     NOT_UTF8 = "not-utf8"
     EMPTY_FILE = "empty-file"
@@ -70,6 +74,15 @@ class Code(enum.Enum):
     # warnings
     DUPLICATE_TERM = "duplicate-term"
     SHADOWED_TERM = "shadowed-term"
+    # notes: what the published probe makes of the file
+    COMPAT_SAME = "compat-same"
+    COMPAT_UNREADABLE = "compat-unreadable"
+    COMPAT_NOT_TOLD = "compat-not-told"
+    COMPAT_IGNORED = "compat-ignored"
+    COMPAT_OVERRIDDEN = "compat-overridden"
+    COMPAT_DEFAULT = "compat-default"
+    COMPAT_NOTHING = "compat-nothing"
+    COMPAT_OTHER_VALUE = "compat-other-value"
 
 
 @dataclass(frozen=True, order=True)
@@ -164,6 +177,11 @@ def error(code: Code, span: Span, message: str, hint: str | None = None, *relate
 def warning(code: Code, span: Span, message: str, hint: str | None = None, *related: Related) -> Diagnostic:
     """Make a warning."""
     return Diagnostic(code, Severity.WARNING, span, message, hint, related)
+
+
+def note(code: Code, span: Span, message: str, hint: str | None = None, *related: Related) -> Diagnostic:
+    """Make a note."""
+    return Diagnostic(code, Severity.NOTE, span, message, hint, related)
 
 
 def sort_by_place(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
