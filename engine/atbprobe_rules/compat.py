@@ -84,25 +84,35 @@ def read_as_published(checked: CheckedConfig) -> PublishedReading:
     if checked.source.text == "":
         message = "the published probe dumps nothing while the file is empty"
         return PublishedReading((note(Code.COMPAT_UNREADABLE, _WHOLE_FILE, message),), None)
-    not_utf8 = [diagnostic for diagnostic in checked.diagnostics if diagnostic.code is Code.NOT_UTF8]
-    value, problems = (None, not_utf8) if not_utf8 else parse_json(checked.source)
-    for problem in problems:
-        if problem.code not in _BEYOND_CHECK and problem.code is not Code.TRAILING_TEXT:
-            return PublishedReading((_unreadable(problem.span),), None)
-    for problem in problems:
-        if problem.code in _BEYOND_CHECK:
-            return PublishedReading((_not_told(problem.span),), None)
-    huge = next((number.span for number in _numbers(value) if math.isinf(float(number.text))), None)
-    if huge is not None:
-        return PublishedReading((_unreadable(huge),), None)
+    value, problems = parse_json(checked.source)
+    trailing = [problem for problem in problems if problem.code is Code.TRAILING_TEXT]
+    obstacle = _obstacle(checked, value, [problem for problem in problems if problem not in trailing], trailing)
+    if obstacle is not None:
+        return PublishedReading((obstacle,), None)
 
     message = "the published probe reads the object and passes over the text after it"
-    notes = [note(Code.COMPAT_IGNORED, problem.span, message) for problem in problems]
+    notes = [note(Code.COMPAT_IGNORED, problem.span, message) for problem in trailing]
     config = _read_config(value, notes)
     if not notes:
         meaning = "selects the same" if checked.ok else "takes this file, and every value as it is written"
         notes.append(note(Code.COMPAT_SAME, _WHOLE_FILE, f"the published probe {meaning}"))
     return PublishedReading(sort_by_place(notes), config)
+
+
+def _obstacle(
+    checked: CheckedConfig, value: Value | None, problems: list[Diagnostic], trailing: list[Diagnostic]
+) -> Diagnostic | None:
+    """Return why there are no values to tell of, if so: `problems` end the reading, `trailing` text comes after it."""
+    for problem in problems:
+        if problem.code not in _BEYOND_CHECK:
+            return _unreadable(problem.span)
+    for problem in checked.diagnostics:
+        if problem.code is Code.NOT_UTF8 and not any(text.span <= problem.span for text in trailing):
+            return _unreadable(problem.span)
+    for problem in problems:
+        return _not_told(problem.span)
+    huge = (number.span for number in _numbers(value) if math.isinf(float(number.text)))
+    return next(map(_unreadable, huge), None)
 
 
 def _unreadable(span: Span) -> Diagnostic:

@@ -21,6 +21,9 @@ _ID_PATH = re.compile(r"(?:0|[1-9][0-9]*)(?:_(?:0|[1-9][0-9]*))*")
 _WRITTEN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 """Names that the published probe can write; for an operation with any other it creates no file."""
 
+_PATTERN = re.compile(r"[*?\[\]\\/=!]")
+"""What is more than a name in this language."""
+
 _C_INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _C_INT_MAX = 2**31 - 1
 _UNKNOWN_DEVICE = "-1"
@@ -141,7 +144,9 @@ def read_names(value: String, notes: list[Diagnostic], *, save_child: bool) -> F
             return f"the published probe takes {shown} for all operations below one of that name"
         if "/" in term.text and not save_child:
             return f'without "save_child" the published probe compares {shown} with single names, which hold no "/"'
-        return f"the published probe looks for {shown} at the beginning of a name, character by character"
+        if _PATTERN.search(term.text) or not term.stripped().text:
+            return f"the published probe looks for {shown} at the beginning of a name, character by character"
+        return f"the published probe has no file for a name that begins with {shown}"
 
     return _read_terms(value, live, explain, notes)
 
@@ -182,7 +187,7 @@ def _matches_nothing(term: Excerpt, live: Callable[[str], str | None], explain: 
     if stripped.startswith("!"):
         message = f"the published probe has no exclusions: {quoted(term.text)} matches nothing and leaves nothing out"
         return note(Code.COMPAT_NOTHING, term.span, message)
-    return note(Code.COMPAT_NOTHING, term.span, f"{explain(term)}, and it matches nothing")
+    return note(Code.COMPAT_NOTHING, term.span, f"{explain(term)}, so it selects nothing")
 
 
 def _note_empty(term: Excerpt, notes: list[Diagnostic]) -> None:

@@ -17,7 +17,9 @@ from probed_host import Probed
 
 from atbprobe_rules.check import check_config
 from atbprobe_rules.compat import PUBLISHED_LEVELS, PublishedReading, read_as_published
+from atbprobe_rules.config_file import read_config_file
 from atbprobe_rules.diagnostics import Code
+from atbprobe_rules.file_check import check_file
 
 pytestmark = pytest.mark.peer
 
@@ -83,6 +85,7 @@ TEXTS = {
     "a key twice": '{"dump_enable": true, "ids": "1", "filter_level": 0, "ids": "0"}',
     "a key twice, the last of a wrong type": '{"dump_enable": true, "ids": "1", "filter_level": 0, "ids": 0}',
     "escapes": '{"dump_enable": true, "\\u0069ds": "\\u0030", "filter_level": 0}',
+    "bytes behind that are no text": '{"dump_enable": true, "ids": "0", "filter_level": 0} \udcff',
     "no object": "[]",
 }
 UNREADABLE = {
@@ -97,6 +100,7 @@ UNREADABLE = {
     "a control character": '{"dump_enable": true, "ids": "\t0"}',
     "a leading zero": '{"dump_enable": true, "filter_level": 01}',
     "a number beyond all": '{"dump_enable": true, "x": [1e400]}',
+    "bytes that are no text": '{"dump_enable": true, "x": "\udcff"}',
     "two marks": '\ufeff\ufeff{"dump_enable": true}',
 }
 
@@ -115,7 +119,7 @@ WRITTEN = written_configs()
 
 
 def read(text: str) -> PublishedReading:
-    return read_as_published(check_config(text.encode(), "config.json"))
+    return read_as_published(check_config(text.encode("utf-8", "surrogateescape"), "config.json"))
 
 
 @dataclass(frozen=True)
@@ -123,11 +127,16 @@ class PeerWithText(Library):
     """The published library, given a file that holds this text."""
 
     text: str = ""
+    mode: int = 0o600
+    linked: bool = False
 
     def take(self, place: Probed, rules: dict[str, Any]) -> None:
         assert not rules
-        place.config.write_text(self.text, encoding="utf-8")
-        place.config.chmod(0o600)
+        file = place.config.with_name("real.json") if self.linked else place.config
+        file.write_bytes(self.text.encode("utf-8", "surrogateescape"))
+        file.chmod(self.mode)
+        if self.linked:
+            place.config.symlink_to(file)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +197,21 @@ def test_a_word_that_is_no_task(tmp_path: Path, native_file: Callable[[str], Pat
     there = run_peer(text, tmp_path, native_file)
     assert there.rows
     assert {path.rpartition("/")[2] for path in there.files} <= {"op_param.json"}
+
+
+@pytest.mark.parametrize("file", [{"mode": 0o620}, {"mode": 0o602}, {"linked": True}], ids=str)
+def test_a_file_that_it_does_not_read(
+    tmp_path: Path, native_file: Callable[[str], Path], file: dict[str, int | bool]
+) -> None:
+    text = json.dumps(PLAIN)
+    assert run_peer(text, tmp_path, native_file).files
+    library = PeerWithText("file", is_ours=False, text=text, **file)
+    place = library.place(tmp_path, native_file, 1)
+    assert run_model(library, place, {}).files == {}
+    answer = check_file(read_config_file(place.config, from_anybody=True), place.config, compat=True)
+    assert answer.published is not None
+    assert answer.published.config is None
+    assert Code.COMPAT_UNREADABLE in {note.code for note in answer.published.notes}
 
 
 def test_the_unknown_device(tmp_path: Path, native_file: Callable[[str], Path]) -> None:

@@ -126,9 +126,11 @@ def test_a_config_beyond_the_limits_of_a_program_is_refused(folder: Path) -> Non
 
 
 def test_without_a_config_it_is_that_of_the_other_commands(folder: Path, tmp_path: Path) -> None:
-    environment = {"XDG_RUNTIME_DIR": str(tmp_path), "ATB_DUMP_CONFIG": str(folder / "bad.json")}
-    done = check(**environment)
+    done = check(ATB_DUMP_CONFIG=str(folder / "bad.json"))
     assert (done.returncode, done.stdout) == (1, f"{folder / 'bad.json'}: refused, 2 errors\n")
+    done = check(ATB_DUMP_CONFIG="", ATBPROBE_RUNTIME_DIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "say which with CONFIG" in done.stderr
 
 
 def test_what_the_published_probe_makes_of_it(folder: Path) -> None:

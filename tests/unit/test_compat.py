@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
+from inputs import configs
 
 from atbprobe_rules.check import MAX_BYTES, check_config
 from atbprobe_rules.compat import PUBLISHED_FIELDS, PublishedReading, read_as_published
@@ -57,6 +58,7 @@ def test_what_both_read_alike_needs_no_note(config: dict[str, Any]) -> None:
         ({"ids": "2-3,*_1,!4"}, [("compat-nothing", "2-3"), ("compat-nothing", "*_1"), ("compat-nothing", "!4")]),
         ({"ids": 2}, [("compat-default", "2")]),
         ({"op_name": "word,[a,b]x"}, [("compat-nothing", "[a"), ("compat-nothing", "b]x")]),
+        ({"op_name": "wörd, ,x"}, [("compat-nothing", "wörd"), ("compat-nothing", " ")]),
         ({"op_name": "a/b"}, [("compat-nothing", "a/b")]),
         ({"op_name": "a/b,c/", "save_child": True}, [("compat-other-value", "c/")]),
         ({"op_name": "/a", "save_child": True}, [("compat-nothing", "/a")]),
@@ -124,6 +126,17 @@ values = (
     | st.floats(allow_nan=False)
     | st.text(" 0123,_-+!*/|xall\0\t", max_size=12)
 )
+
+
+@given(configs)
+def test_where_there_is_no_note_both_mean_the_same(config: bytes) -> None:
+    checked = check_config(config, "config.json")
+    published = read_as_published(checked)
+    assert published.config is not None
+    same_tables = tables(json.loads(config)) == tables(published.config)
+    if [note.code.value for note in published.notes] == [SAME]:
+        assert same_tables
+    event(f"the same tables: {same_tables}")
 
 
 @given(st.dictionaries(st.sampled_from([*PUBLISHED_FIELDS, "match", "x"]), values))

@@ -37,7 +37,7 @@ def command(configs: tuple[Path, ...], strict: bool, compat: bool, as_json: bool
     if configs.count(STDIN) > 1:
         raise click.UsageError("standard input can be read only once")
     refused = False
-    for config in configs or (resolve_config(None),):
+    for config in configs or (resolve_config(None, "CONFIG"),):
         reading, path = _read(config)
         answer = check_file(reading, path, strict=strict, compat=compat)
         refused |= not answer.ok

@@ -43,7 +43,7 @@ def command(config: Path | None, ops: TextIO | None, show_program: bool, show_al
         raise click.UsageError("say what to explain: --ops or --program")
     if show_all and not show_program:
         raise click.UsageError("--all goes with --program")
-    program = _compile(resolve_config(config) if config is None else config)
+    program = _compile(resolve_config(None, "CONFIG") if config is None else config)
     if program is None:
         return ExitCode.NO
     if ops is not None:
