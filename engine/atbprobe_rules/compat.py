@@ -86,7 +86,9 @@ def read_as_published(checked: CheckedConfig) -> PublishedReading:
         return PublishedReading((note(Code.COMPAT_UNREADABLE, _WHOLE_FILE, message),), None)
     value, problems = parse_json(checked.source)
     trailing = [problem for problem in problems if problem.code is Code.TRAILING_TEXT]
-    obstacle = _obstacle(checked, value, [problem for problem in problems if problem not in trailing], trailing)
+    end = trailing[0].span.offset if trailing else len(checked.source.text)
+    not_utf8 = [found for found in checked.diagnostics if found.code is Code.NOT_UTF8 and found.span.offset < end]
+    obstacle = _obstacle([*not_utf8, *(problem for problem in problems if problem not in trailing)], value)
     if obstacle is not None:
         return PublishedReading((obstacle,), None)
 
@@ -99,20 +101,13 @@ def read_as_published(checked: CheckedConfig) -> PublishedReading:
     return PublishedReading(sort_by_place(notes), config)
 
 
-def _obstacle(
-    checked: CheckedConfig, value: Value | None, problems: list[Diagnostic], trailing: list[Diagnostic]
-) -> Diagnostic | None:
-    """Return why there are no values to tell of, if so: `problems` end the reading, `trailing` text comes after it."""
-    for problem in problems:
-        if problem.code not in _BEYOND_CHECK:
-            return _unreadable(problem.span)
-    for problem in checked.diagnostics:
-        if problem.code is Code.NOT_UTF8 and not any(text.span <= problem.span for text in trailing):
-            return _unreadable(problem.span)
-    for problem in problems:
-        return _not_told(problem.span)
-    huge = (number.span for number in _numbers(value) if math.isinf(float(number.text)))
-    return next(map(_unreadable, huge), None)
+def _obstacle(problems: list[Diagnostic], value: Value | None) -> Diagnostic | None:
+    """Return why there are no values to tell of, if so: the published probe cannot read them, or nobody here did."""
+    broken = [problem.span for problem in problems if problem.code not in _BEYOND_CHECK]
+    broken += [number.span for number in _numbers(value) if math.isinf(float(number.text))]
+    if broken:
+        return _unreadable(broken[0])
+    return _not_told(problems[0].span) if problems else None
 
 
 def _unreadable(span: Span) -> Diagnostic:

@@ -124,7 +124,7 @@ def read_devices(value: String, notes: list[Diagnostic]) -> FieldReading:
             return "the published probe calls a device -1 that it does not know, and takes it here"
         return f"the published probe compares {quoted(term.text)} as text with the number of each device"
 
-    return _read_terms(value, _live_device, explain, notes)
+    return _read_terms(value, _live_device, explain, notes, unspelt=_UNKNOWN_DEVICE)
 
 
 def read_names(value: String, notes: list[Diagnostic], *, save_child: bool) -> FieldReading:
@@ -156,8 +156,13 @@ def _read_terms(
     live: Callable[[str], str | None],
     explain: Callable[[Excerpt], str],
     notes: list[Diagnostic],
+    unspelt: str | None = None,
 ) -> FieldReading:
-    """Read terms that are texts. `live` spells a term as this language does, or says that it matches nothing."""
+    """Read terms that are texts.
+
+    `live` spells a term as this language does; None: it matches nothing. `unspelt` is one that matches something for
+    which this language has no spelling.
+    """
     if value.text == "":
         return FieldReading("")
     kept: list[str] = []
@@ -171,7 +176,7 @@ def _read_terms(
             kept.append(spelt)
             if spelt != term.text:
                 notes.append(note(Code.COMPAT_OTHER_VALUE, term.span, explain(term)))
-        elif term.text == _UNKNOWN_DEVICE and live is _live_device:
+        elif term.text == unspelt:
             notes.append(note(Code.COMPAT_OTHER_VALUE, term.span, explain(term)))
             inexpressible = True
         else:

@@ -122,8 +122,10 @@ class Source:
         """Return the line that holds `offset`, without its line break."""
         line = bisect.bisect_right(self._line_starts, offset)
         start = self._line_starts[line - 1]
-        match = _LINE_BREAK.search(self.text, start)
-        return Span(start, (match.start() if match else len(self.text)) - start)
+        if line == len(self._line_starts):
+            return Span(start, len(self.text) - start)
+        end = self._line_starts[line]
+        return Span(start, end - (2 if self.text.endswith("\r\n", start, end) else 1) - start)
 
     def slice(self, span: Span) -> str:
         """Return the characters of `span`."""
