@@ -5,6 +5,7 @@ its reading is said to come to dumps here.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -186,6 +187,19 @@ def test_levels(tmp_path: Path, native_file: Callable[[str], Path]) -> None:
         config = read(json.dumps({"filter_level": level})).config
         assert config is not None
         assert files_under(level) == plain[config["filter_level"]], level
+
+
+def test_a_name_that_ends_in_a_slash(tmp_path: Path, native_file: Callable[[str], Path]) -> None:
+    """All below an operation of that name, without it."""
+    config = read(json.dumps({**PLAIN, "op_name": "prefill_layer/", "save_child": True})).config
+    assert config is not None
+    assert config["op_name"] == "prefill_layer/*"
+    there = run_peer(json.dumps({**config, "op_name": "prefill_layer/"}), tmp_path, native_file)
+    here = run_model(OURS, OURS.place(tmp_path, native_file, 1), {**config, "op_name": "prefill_layer"})
+    layer = "3_PID/0/1_Prefill_layer"
+    own = {path for path in here.files if re.fullmatch(rf"{layer}(/before|/after)?/[^/]+", path)}
+    assert own
+    assert there.files == {path: content for path, content in here.files.items() if path not in own}
 
 
 @pytest.mark.parametrize("task", ["Tensor", "stats", " all"])
