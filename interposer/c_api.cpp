@@ -74,13 +74,14 @@ uint32_t atbprobe_verify(const void* image, size_t size) {
     return verdict;
 }
 
-void atbprobe_program_decide(const void* program, uint64_t round, const char* dir, size_t dir_length,
+void atbprobe_program_decide(const void* program, uint64_t round, const char* dir, size_t dir_length, uint64_t earlier,
                              AtbprobeDecision* decision) {
     const ProgramView& view = static_cast<const OpenProgram*>(program)->view;
     const uint64_t by_round = rules_by_round(view, round);
     const uint64_t by_dir = rules_by_dir(view, dir, dir_length);
-    const Tasks tasks = tasks_of_rules(view, by_round & by_dir);
-    *decision = {by_round & by_dir, by_round != 0, by_dir != 0, tasks.input, tasks.output};
+    const uint64_t rules = rules_by_next(view, by_round & by_dir, earlier);
+    const Tasks tasks = tasks_of_rules(view, rules);
+    *decision = {rules, by_round != 0, by_dir != 0, tasks.input, tasks.output};
 }
 
 int64_t atbprobe_channel_path(const char* runtime_folder, const char* config_path, char* text, size_t size) {

@@ -29,8 +29,10 @@ ATBPROBE_API uint32_t atbprobe_verify(const void* image, size_t size);
 // Copies and verifies an image. Returns a handle, or null with the verdict in `verdict`.
 ATBPROBE_API void* atbprobe_program_open(const void* image, size_t size, uint32_t* verdict);
 ATBPROBE_API void atbprobe_program_close(void* program);
+
+// `earlier`: how many executions of this op came before under the program, for rules with `next`.
 ATBPROBE_API void atbprobe_program_decide(const void* program, uint64_t round, const char* dir, size_t dir_length,
-                                          AtbprobeDecision* decision);
+                                          uint64_t earlier, AtbprobeDecision* decision);
 
 // The folder of the channel that belongs to `config_path`, below `runtime_folder`, written to `text` with a final NUL.
 // Returns its length, or a negative errno.

@@ -46,6 +46,7 @@ inline constexpr uint32_t kOwnerClaiming = 0;
 // Counts of one thread, or of several where a process has more threads than lanes.
 struct alignas(64) CounterLane {
     std::atomic<uint64_t> ops_seen;
+    std::atomic<int64_t> ops_open;  // begun and not ended; of all lanes of a process the sum is what counts
 };
 
 struct alignas(4096) ProcessSlot {

@@ -2,61 +2,80 @@
 
 namespace atbprobe {
 
-void ExecutionChain::look_up_round(const ProgramView* program, uint64_t round) {
+void ExecutionChain::look_up_round(const Program* program, uint64_t round) {
     round_is_known_ = true;
     round_ = round;
-    rules_ = program == nullptr ? 0 : rules_by_round(*program, round);
+    rules_ = program == nullptr ? 0 : rules_by_round(program->view, round);
 }
 
-uint64_t ExecutionChain::rules_for(const ProgramView* program, const char* dir, size_t length) {
+uint64_t ExecutionChain::rules_for(const Program* program, const char* dir, size_t length) {
     if (rules_ == 0) return 0;
     uint64_t by_dir = 0;
     if (!last_dirs_.find(dir, length, &by_dir)) {
-        by_dir = rules_by_dir(*program, dir, length);
+        by_dir = rules_by_dir(program->view, dir, length);
+        // What `next` has used up it never gives again, so it may be remembered, too.
+        if ((by_dir & program->view.next_rules) != 0)
+            by_dir = rules_by_next(program->view, by_dir, program->executions->count_of(dir, length));
         last_dirs_.remember(dir, length, by_dir);
     }
     return rules_ & by_dir;
 }
 
 // filter_level acts on operations whose layer-level operation is itself selected, in this round and on this device, by
-// a rule with save_child.
-uint32_t ExecutionChain::filter_level_for(const ProgramView& program, const char* dir, size_t length) const {
+// a rule with save_child. A rule with `next` selects that one's present execution if it is open by that rule, or, where
+// its beginning was not seen, if the rule takes this operation below it.
+uint32_t ExecutionChain::filter_level_for(const ProgramView& program, const OpenOperation& operation) const {
     const uint32_t level = program.program->filter_level;
     if (level == 0) return 0;
-    const uint64_t layer_rules = rules_ & rules_by_layer(program, dir, length);
+    const char* dir = open_.innermost_dir();
+    const size_t layer = layer_length(dir, operation.dir_length);
+    uint64_t layer_rules = rules_ & rules_by_dir(program, dir, layer);
+    if ((layer_rules & program.next_rules) != 0) {
+        const OpenOperation& outermost = *open_.outermost();
+        const bool layer_is_open = outermost.dir_length == layer && outermost.is_current;
+        layer_rules &= ~program.next_rules | operation.rules | (layer_is_open ? outermost.rules : 0);
+    }
     return rules_with_children(program, layer_rules) != 0 ? level : 0;
 }
 
-void ExecutionChain::decide(const ProgramView& program, OpenOperation* operation, uint64_t rules,
-                            const char* dir) const {
-    operation->rules = rules;
-    operation->tasks = tasks_of_rules(program, rules);
-    operation->filter_level = filter_level_for(program, dir, operation->dir_length);
-}
-
-bool ExecutionChain::open_operation(const ProgramView* program, const char* dir, size_t length) {
+bool ExecutionChain::open_operation(const Program* program, const char* dir, size_t length) {
     const uint64_t rules = rules_for(program, dir, length);
-    OpenOperation* operation = rules == 0 ? nullptr : open_.open(round_, dir, length);
-    if (operation == nullptr) return false;
-    decide(*program, operation, rules, dir);
-    return true;
+    return rules != 0 && open_.open(round_, dir, length, rules) != nullptr;
 }
 
-// The before pass of an operation that had begun already: the same round once more, decided anew.
-bool ExecutionChain::reopen(const ProgramView* program, OpenOperation* operation) {
-    const uint64_t rules = rules_for(program, open_.innermost_dir(), operation->dir_length);
-    if (rules == 0) {
-        open_.close_innermost();
-        return false;
+// The before pass of the innermost operation, which is a candidate. Here, and only here, an execution counts for
+// `next`.
+bool ExecutionChain::begin(const Program* program) {
+    const ProgramView& view = program->view;
+    OpenOperation* operation = open_.innermost();
+    if ((operation->rules & view.next_rules) != 0) {
+        const uint64_t earlier = program->executions->add(open_.innermost_dir(), operation->dir_length);
+        operation->rules = rules_by_next(view, operation->rules, earlier);
+        if (operation->rules == 0) {
+            open_.close_innermost();
+            return grant(false);
+        }
     }
-    decide(*program, operation, rules, open_.innermost_dir());
-    return true;
-}
-
-bool ExecutionChain::begin(OpenOperation* operation) {
+    operation->tasks = tasks_of_rules(view, operation->rules);
+    operation->filter_level = filter_level_for(view, *operation);
     operation->begun = true;
+    operation->is_current = true;
     begun_rules_ = operation->rules;
     return grant(operation->tasks.input != 0);
+}
+
+// The before pass of an operation that had begun already: the same round, and so the same execution, once more. It is
+// decided anew only if the program is new.
+bool ExecutionChain::begin_again(const Program* program) {
+    OpenOperation* operation = open_.innermost();
+    if (operation->is_current) {
+        begun_rules_ = operation->rules;
+        return grant(operation->tasks.input != 0);
+    }
+    operation->rules = rules_for(program, open_.innermost_dir(), operation->dir_length);
+    if (operation->rules != 0) return begin(program);
+    open_.close_innermost();
+    return grant(false);
 }
 
 bool ExecutionChain::grant(bool granted) {
@@ -64,7 +83,7 @@ bool ExecutionChain::grant(bool granted) {
     return granted;
 }
 
-bool ExecutionChain::ask_dir(const ProgramView* program, const char* dir, size_t length) {
+bool ExecutionChain::ask_dir(const Program* program, const char* dir, size_t length) {
     if (stage_ == Stage::kRound) {
         const bool selected = open_.find(round_, dir, length) != nullptr || open_operation(program, dir, length);
         stage_ = selected ? Stage::kDir : Stage::kIdle;
@@ -72,23 +91,22 @@ bool ExecutionChain::ask_dir(const ProgramView* program, const char* dir, size_t
     }
     if (stage_ != Stage::kPass) return grant(false);
 
-    OpenOperation* operation = open_.find(round_, dir, length);
+    const OpenOperation* operation = open_.find(round_, dir, length);
     if (pass_ == Pass::kAfter) return grant(operation != nullptr && operation->tasks.output != 0);
-    if (operation != nullptr) open_.close_innermost();  // as in reopen
-    return open_operation(program, dir, length) ? begin(open_.innermost()) : grant(false);
+    if (operation != nullptr) return begin_again(program);
+    return open_operation(program, dir, length) ? begin(program) : grant(false);
 }
 
-bool ExecutionChain::ask_pass(const ProgramView* program, Pass pass) {
+bool ExecutionChain::ask_pass(const Program* program, Pass pass) {
     pass_ = pass;
     if (stage_ == Stage::kRound) {
         stage_ = Stage::kPass;
         return true;
     }
     if (stage_ != Stage::kDir) return grant(false);
-    OpenOperation* operation = open_.innermost();
+    const OpenOperation* operation = open_.innermost();
     if (pass == Pass::kAfter) return grant(operation->begun && operation->tasks.output != 0);
-    if (operation->begun && !reopen(program, operation)) return grant(false);
-    return begin(operation);
+    return operation->begun ? begin_again(program) : begin(program);
 }
 
 bool ExecutionChain::ask_param() const { return stage_ == Stage::kDir && open_.innermost()->begun; }

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "open_operations.h"
-#include "program_evaluator.h"
 #include "remembered_dirs.h"
+#include "rule_program.h"
 #include "saver/saver.h"
 
 namespace atbprobe {
@@ -25,14 +25,14 @@ enum class Pass : uint32_t { kBefore, kAfter };
 class ExecutionChain {
   public:
     // `program` is null while there is none.
-    bool ask_round(const ProgramView* program, uint64_t round) {
+    bool ask_round(const Program* program, uint64_t round) {
         if (!round_is_known_ || round != round_) look_up_round(program, round);
         const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
         stage_ = in_range ? Stage::kRound : Stage::kIdle;
         return in_range;
     }
-    bool ask_dir(const ProgramView* program, const char* dir, size_t length);
-    bool ask_pass(const ProgramView* program, Pass pass);
+    bool ask_dir(const Program* program, const char* dir, size_t length);
+    bool ask_pass(const Program* program, Pass pass);
     bool ask_param() const;
 
     // What to keep of a tensor whose file is `path`: nothing unless the pass was granted and the file is the
@@ -52,6 +52,7 @@ class ExecutionChain {
         stage_ = Stage::kIdle;
         round_is_known_ = false;
         last_dirs_.forget();
+        open_.outdate();
     }
     void forget_everything();
 
@@ -64,13 +65,12 @@ class ExecutionChain {
         kGranted,  // the conjunction was granted for `pass_`
     };
 
-    void look_up_round(const ProgramView* program, uint64_t round);
-    bool open_operation(const ProgramView* program, const char* dir, size_t length);
-    bool reopen(const ProgramView* program, OpenOperation* operation);
-    uint64_t rules_for(const ProgramView* program, const char* dir, size_t length);
-    void decide(const ProgramView& program, OpenOperation* operation, uint64_t rules, const char* dir) const;
-    uint32_t filter_level_for(const ProgramView& program, const char* dir, size_t length) const;
-    bool begin(OpenOperation* operation);
+    void look_up_round(const Program* program, uint64_t round);
+    bool open_operation(const Program* program, const char* dir, size_t length);
+    uint64_t rules_for(const Program* program, const char* dir, size_t length);
+    uint32_t filter_level_for(const ProgramView& program, const OpenOperation& operation) const;
+    bool begin(const Program* program);
+    bool begin_again(const Program* program);
     bool grant(bool granted);
 
     Stage stage_;

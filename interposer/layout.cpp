@@ -184,6 +184,7 @@ void add_channel_structs(JsonText& json) {
 
     json.open_struct("CounterLane", sizeof(CounterLane));
     ATBPROBE_FIELD(CounterLane, ops_seen);
+    ATBPROBE_FIELD(CounterLane, ops_open);
     json.close_struct();
 }
 

@@ -41,7 +41,7 @@ OpenOperation* OpenOperations::find_open(uint64_t round, const char* dir, size_t
     return nullptr;
 }
 
-OpenOperation* OpenOperations::open(uint64_t round, const char* dir, size_t length) {
+OpenOperation* OpenOperations::open(uint64_t round, const char* dir, size_t length, uint64_t rules) {
     void* operations = operations_;
     void* text = dir_;
     const bool has_room = grow(&operations, &capacity_, count_ + 1, kFirstOperations, sizeof(OpenOperation)) &&
@@ -52,7 +52,7 @@ OpenOperation* OpenOperations::open(uint64_t round, const char* dir, size_t leng
     const size_t known = count_ == 0 ? 0 : operations_[count_ - 1].dir_length;
     memcpy(dir_ + known, dir + known, length - known);
     OpenOperation* operation = &operations_[count_++];
-    *operation = OpenOperation{round, length, 0, {}, 0, false};
+    *operation = OpenOperation{round, length, rules, {}, 0, false, true};
     return operation;
 }
 

@@ -18,7 +18,8 @@ struct OpenOperation {
     uint64_t rules;
     Tasks tasks;
     uint32_t filter_level;
-    bool begun;  // its before pass was asked for; until then it is only a candidate
+    bool begun;       // its before pass was asked for; until then it is only a candidate, and has rules alone
+    bool is_current;  // it was decided under the program in force
 };
 
 // Plain memory, zero-initialised, grown as needed and kept: it belongs to a thread record, which is never destroyed.
@@ -29,12 +30,13 @@ class OpenOperations {
         return count_ == 0 ? nullptr : find_open(round, dir, length);
     }
 
-    // Opens an operation below those that `find` left. Null without memory.
-    OpenOperation* open(uint64_t round, const char* dir, size_t length);
+    // Opens an operation that `rules` take, below those that `find` left. Null without memory.
+    OpenOperation* open(uint64_t round, const char* dir, size_t length, uint64_t rules);
 
     // Closes the innermost one.
     void close_innermost() { --count_; }
     OpenOperation* innermost() const { return count_ == 0 ? nullptr : &operations_[count_ - 1]; }
+    const OpenOperation* outermost() const { return count_ == 0 ? nullptr : operations_; }
 
     const char* innermost_dir() const { return dir_; }
 
@@ -48,6 +50,10 @@ class OpenOperations {
     // Whether `path` lies in the directory of the innermost one.
     bool innermost_contains(const char* path, size_t length) const;
 
+    // To be called with every new program.
+    void outdate() {
+        for (size_t i = 0; i < count_; ++i) operations_[i].is_current = false;
+    }
     void clear() { count_ = 0; }
 
   private:

@@ -8,10 +8,6 @@
 namespace atbprobe {
 namespace {
 
-const ProgramView* program_of(const ThreadRecord* thread) {
-    return thread->program == nullptr ? nullptr : &thread->program->view;
-}
-
 void count_begun(ThreadRecord* thread) {
     const uint64_t rules = thread->chain.take_begun_rules();
     if (rules != 0) count_selected(rules);
@@ -41,13 +37,13 @@ bool probe_ask_round(uint64_t round) noexcept {
     ThreadRecord* thread = thread_record();
     if (thread == nullptr) return false;
     refresh(thread);
-    return thread->chain.ask_round(program_of(thread), round);
+    return thread->chain.ask_round(thread->program, round);
 }
 
 bool probe_ask_dir(const char* dir, size_t length) noexcept {
     ThreadRecord* thread = thread_record();
     if (thread == nullptr) return false;
-    const bool granted = thread->chain.ask_dir(program_of(thread), dir, length);
+    const bool granted = thread->chain.ask_dir(thread->program, dir, length);
     if (granted) count_begun(thread);
     return granted;
 }
@@ -55,7 +51,7 @@ bool probe_ask_dir(const char* dir, size_t length) noexcept {
 bool probe_ask_pass(Pass pass) noexcept {
     ThreadRecord* thread = thread_record();
     if (thread == nullptr) return false;
-    const bool granted = thread->chain.ask_pass(program_of(thread), pass);
+    const bool granted = thread->chain.ask_pass(thread->program, pass);
     if (granted) count_begun(thread);
     return granted;
 }

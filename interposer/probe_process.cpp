@@ -37,6 +37,7 @@ struct Process {
     bool started = false;
     bool wants_channel = false;
     bool wants_slot = false;
+    bool has_inherited_counts = false;
     bool has_complained_of_channel = false;
     bool has_complained_of_slots = false;
     std::string* config_path = nullptr;
@@ -153,6 +154,7 @@ void after_fork_in_child() {
     self.slot = nullptr;
     ++self.slot_epoch;
     self.wants_slot = self.channel.control != nullptr;
+    self.has_inherited_counts = true;
     g_counters.store(&g_private_counters, std::memory_order_release);
     memset(static_cast<void*>(&g_private_counters), 0, sizeof(g_private_counters));
     for (ThreadRecord* thread = self.threads; thread != nullptr; thread = thread->next) {
@@ -194,6 +196,13 @@ void free_unused_programs(Process& self) {
         *link = program->next_retired;
         free_program(program);
     }
+}
+
+// What the parent of a forked child had counted is not the child's.
+void forget_inherited_counts(Process& self) {
+    if (!self.has_inherited_counts) return;
+    self.has_inherited_counts = false;
+    if (self.program != nullptr && self.program->executions != nullptr) self.program->executions->clear();
 }
 
 void put_in_force(Process& self, Program* program) {
@@ -252,6 +261,7 @@ void take_program(Process& self, ThreadRecord* thread, Notices* notices) {
     g_retry_at.store(0, std::memory_order_relaxed);
     try {
         if (!self.started) start(self, notices);
+        forget_inherited_counts(self);
         if (self.wants_channel) attach(self, notices);
         if (self.wants_slot) {
             take_slot(self, notices);

@@ -35,7 +35,10 @@ void reset_slot(ProcessSlot* slot) {
     for (auto& counter : counters.lost) counter.store(0, std::memory_order_relaxed);
     for (auto& counter : counters.hits) counter.store(0, std::memory_order_relaxed);
     for (auto& letter : slot->mailbox) letter.store(0, std::memory_order_relaxed);
-    for (auto& lane : slot->lanes) lane.ops_seen.store(0, std::memory_order_relaxed);
+    for (auto& lane : slot->lanes) {
+        lane.ops_seen.store(0, std::memory_order_relaxed);
+        lane.ops_open.store(0, std::memory_order_relaxed);
+    }
     memset(slot->text, 0, sizeof(slot->text));
 }
 

@@ -217,13 +217,20 @@ uint64_t rules_by_dir(const ProgramView& program, const char* dir, size_t length
     return path.rules() & by_device;
 }
 
-uint64_t rules_by_layer(const ProgramView& program, const char* dir, size_t length) {
-    constexpr int kSlashesWithin = 2;  // <device>_<pid>/<count>/<id>_<name>
-    size_t layer_length = 0;
-    for (int slashes = 0; layer_length < length; ++layer_length) {
-        if (dir[layer_length] == '/' && slashes++ == kSlashesWithin) break;
+uint64_t rules_by_next(const ProgramView& program, uint64_t rules, uint64_t earlier) {
+    for (uint64_t counted = rules & program.next_rules; counted != 0; counted &= counted - 1) {
+        if (earlier >= program.actions[__builtin_ctzll(counted)].next) rules &= ~(counted & -counted);
     }
-    return rules_by_dir(program, dir, layer_length);
+    return rules;
+}
+
+size_t layer_length(const char* dir, size_t length) {
+    constexpr int kSlashesWithin = 2;  // <device>_<pid>/<count>/<id>_<name>
+    size_t layer = 0;
+    for (int slashes = 0; layer < length; ++layer) {
+        if (dir[layer] == '/' && slashes++ == kSlashesWithin) break;
+    }
+    return layer;
 }
 
 uint64_t rules_with_children(const ProgramView& program, uint64_t rules) {

@@ -19,8 +19,11 @@ uint64_t rules_by_round(const ProgramView& program, uint64_t round);
 // The rules that take the op of `dir`, whatever the round.
 uint64_t rules_by_dir(const ProgramView& program, const char* dir, size_t length);
 
-// The rules that take the layer-level operation that `dir` lies in, or is.
-uint64_t rules_by_layer(const ProgramView& program, const char* dir, size_t length);
+// Those of `rules` that still take an operation that was executed `earlier` times under the program.
+uint64_t rules_by_next(const ProgramView& program, uint64_t rules, uint64_t earlier);
+
+// How much of `dir` names the layer-level operation that it lies in, or is.
+size_t layer_length(const char* dir, size_t length);
 
 // Those of `rules` that also take everything below an op that they select.
 uint64_t rules_with_children(const ProgramView& program, uint64_t rules);

@@ -179,15 +179,16 @@ Verdict verify_paths(const Section<uint64_t>& positions, const Section<PathWordR
     return accept_count == accepts.count ? Verdict::kOk : Verdict::kBadAccepts;
 }
 
-Verdict verify_actions(const Section<ActionRecord>& actions, uint32_t rule_count) {
+Verdict verify_actions(const Section<ActionRecord>& actions, uint32_t rule_count, uint64_t* next_rules) {
     if (actions.count != rule_count) return Verdict::kBadActions;
     for (uint64_t i = 0; i < actions.count; ++i) {
         const ActionRecord& action = actions.records[i];
         if (((action.input_tasks | action.output_tasks) & ~kAllTasks) != 0) return Verdict::kBadActions;
         if (action.save_child > 1) return Verdict::kBadActions;
-        const uint64_t later = action.condition | action.next | action.max_bytes | action.max_tensor_bytes |
-                               action.stop_after | action.reserved;
+        const uint64_t later =
+            action.condition | action.max_bytes | action.max_tensor_bytes | action.stop_after | action.reserved;
         if (later != 0) return Verdict::kUnsupported;
+        if (action.next != 0) *next_rules |= uint64_t{1} << i;
     }
     return Verdict::kOk;
 }
@@ -262,7 +263,7 @@ Verdict verify_sections(const SectionTable& table, ProgramView* view) {
 
     Section<ActionRecord> actions;
     ATBPROBE_CHECK(find_section(table, SectionKind::kActions, &actions));
-    ATBPROBE_CHECK(verify_actions(actions, program.records->rule_count));
+    ATBPROBE_CHECK(verify_actions(actions, program.records->rule_count, &view->next_rules));
     view->actions = actions.records;
 
     Section<char> text;

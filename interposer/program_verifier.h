@@ -79,6 +79,7 @@ struct ProgramView {
     Section<PathWordRecord> path_words;
     const PathAcceptRecord* path_accepts = nullptr;
     const ActionRecord* actions = nullptr;
+    uint64_t next_rules = 0;  // those whose action has a `next`
     Section<RuleNameRecord> rule_names;
     const char* text = nullptr;
 };

@@ -18,15 +18,23 @@ int load_program(const char* folder, uint64_t generation, Program** program, Ver
     loaded->image = copy.bytes;
     *verdict = verify_image(copy.bytes, copy.size, &loaded->view);
     if (*verdict == Verdict::kOk && loaded->view.generation != generation) *verdict = Verdict::kBadHeader;
-    if (*verdict == Verdict::kOk) {
-        *program = loaded;
-    } else {
+    if (*verdict != Verdict::kOk) {
         free_program(loaded);
+        return 0;
     }
+    if (loaded->view.next_rules != 0) {
+        loaded->executions = ExecutionCounts::create();
+        if (loaded->executions == nullptr) {
+            free_program(loaded);
+            return -ENOMEM;
+        }
+    }
+    *program = loaded;
     return 0;
 }
 
 void free_program(Program* program) {
+    if (program->executions != nullptr) program->executions->destroy();
     free(program->image);
     delete program;
 }

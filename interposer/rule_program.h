@@ -4,14 +4,16 @@
 #include <cstdint>
 
 #include "channel.h"
+#include "execution_counts.h"
 #include "program_verifier.h"
 
 namespace atbprobe {
 
-// An image in private memory, verified. Never changed.
+// An image in private memory, verified and never changed, and what is counted under it.
 struct Program {
     ProgramView view;
     void* image;
+    ExecutionCounts* executions;  // null unless a rule has `next`
     Program* next_retired;
 };
 

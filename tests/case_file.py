@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atbprobe_rules.check import CheckedConfig
+from atbprobe_rules.explain import ExecutionCount
 from atbprobe_rules.selection import Tasks
 
 CASES = Path(__file__).parent / "cases"
@@ -27,7 +28,8 @@ class Query:
 
     round: int
     directory: str
-    kept: Tasks
+    tasks_in: Tasks
+    tasks_out: Tasks
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Case:
     configs: tuple[bytes, ...]
     diagnostics: tuple[str, ...]
     queries: tuple[Query, ...]
+
+    def earlier_executions(self) -> list[int]:
+        """Return for each query how many before it were of the same op."""
+        count = ExecutionCount()
+        return [count.take(query.directory.encode("utf-8", "surrogateescape")) for query in self.queries]
 
 
 def load_cases(folder: str) -> list[Case]:
@@ -86,4 +93,5 @@ def diagnostics_of(checked: CheckedConfig) -> tuple[str, ...]:
 
 def _query(line: str) -> Query:
     kept, round_text, directory = line.split(" ", 2)
-    return Query(int(round_text), directory, KEPT[kept])
+    inputs, slash, outputs = kept.partition("/")
+    return Query(int(round_text), directory, KEPT[inputs], KEPT[outputs if slash else inputs])

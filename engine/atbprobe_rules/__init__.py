@@ -1,7 +1,10 @@
-"""Rules for dumping what the operations of an ATB model compute: parsed, checked, decided.
+"""Rules for dumping what the operations of an ATB model compute: parsed, checked, decided, published.
 
     checked = parse_config('{"dump_enable": true, "ids": "2_1"}', "config.json")
     selection = checked.require()
+
+    with Watcher("/path/to/config.json"):
+        ...  # its rules, and every edit of them, are in force in the processes that have the probe loaded
 
 Importing the package costs next to nothing; the parser is built with the first config.
 """
@@ -13,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from atbprobe_rules.check import CheckedConfig, ConfigError
+    from atbprobe_rules.watch import AlreadyWatchedError, Watcher
 
-__all__ = ["CheckedConfig", "ConfigError", "__version__", "parse_config"]
+__all__ = ["AlreadyWatchedError", "CheckedConfig", "ConfigError", "Watcher", "__version__", "parse_config"]
 
 
 def parse_config(text: str | bytes, filename: str = "<string>") -> CheckedConfig:
@@ -35,6 +39,10 @@ def __getattr__(name: str) -> Any:
         from atbprobe_rules import check
 
         return getattr(check, name)
+    if name in ("AlreadyWatchedError", "Watcher"):
+        from atbprobe_rules import watch
+
+        return getattr(watch, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -23,7 +23,9 @@ import numpy.typing as npt
 
 from atbprobe_rules.pattern import ALL_BYTES, START, AutomatonTooLargeError, Emission, PatternGraph
 
-MAX_STATES = 1 << 18
+MAX_STATES = 1 << 16
+"""Besides four for each position, which a trie of words never needs: a bound on the time as well."""
+
 MAX_TRANSITIONS = 1 << 23
 """32 MiB of table: half of the largest image."""
 
@@ -47,10 +49,14 @@ class Automaton:
     """Rows below this one lead only to themselves."""
 
 
-def build(graph: PatternGraph) -> Automaton:
-    """Return the minimal automaton of all patterns; raises AutomatonTooLargeError."""
+def build(graph: PatternGraph, most_states: int | None = None) -> Automaton:
+    """Return the minimal automaton of all patterns; raises AutomatonTooLargeError.
+
+    `most_states` counts before equal ones are merged; the default grows with the graph.
+    """
     classes = _byte_classes({byte_set for edges in graph.edges for byte_set, _ in edges})
-    return _tables(classes, _Subsets(graph, classes).explore())
+    limit = MAX_STATES + 4 * len(graph) if most_states is None else most_states
+    return _tables(classes, _Subsets(graph, classes).explore(limit))
 
 
 def _byte_classes(byte_sets: set[int]) -> list[int]:
@@ -103,14 +109,16 @@ class _Subsets:
         self._numbers: dict[_State, int] = {((), 0): 0}
         self._states: list[_State] = [((), 0)]
         self._emissions: dict[int, int] = {}
+        # Where a `*` keeps a pattern going, what it could still say may have been said by another one.
+        self._reachable = graph.reachable() if any(graph.skips) else None
 
-    def explore(self) -> _States:
-        """Return all states that the start leads to."""
+    def explore(self, most_states: int) -> _States:
+        """Return all states that the start leads to; raises AutomatonTooLargeError."""
         self._number([START], 0)
         result = _States([], [], [])
         for positions, collected in self._states:
-            if len(self._states) > MAX_STATES:
-                raise AutomatonTooLargeError(f"the automaton has more than {MAX_STATES} states")
+            if len(self._states) > most_states:
+                raise AutomatonTooLargeError(f"the automaton has more than {most_states} states")
             emission = collected
             otherwise: list[int] = []
             for position in positions:
@@ -148,6 +156,8 @@ class _Subsets:
             for position in reached
             if self._moves[position] or self._defaults[position] or graph.exact[position] & ~collected
         ]
+        if self._reachable is not None and collected:
+            live = [position for position in live if self._reachable[position] & ~collected]
         state = (tuple(sorted(live)), collected)
         number = self._numbers.setdefault(state, len(self._states))
         if number == len(self._states):

@@ -36,6 +36,7 @@ from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.image import ImageError, decode
 from atbprobe_rules.processes import ProcessName, start_time_of
 from atbprobe_rules.selection import MAX_RULES
+from atbprobe_rules.whole_file import write_whole_file
 
 # What the watcher leaves beside the control file.
 LOG_NAME = "watch.log"
@@ -63,8 +64,8 @@ class Process:
     """One attached process, from its slot. `generation` is the one in force there, 0 before the first.
 
     `generation_seen` is the last one that it looked at; `verdict` says what it made of that one ("ok": taken).
-    `lost` counts by reason what was selected and is not on disk; `hits` counts the selected ops of each rule of the
-    published generation.
+    `ops_open` are ops that have begun under its rules and whose end was not seen yet. `lost` counts by reason what was
+    selected and is not on disk; `hits` counts the selected ops of each rule of the published generation.
     """
 
     pid: int
@@ -75,6 +76,7 @@ class Process:
     generation_seen: int
     verdict: str
     ops_seen: int
+    ops_open: int
     ops_selected: int
     tensors_saved: int
     bytes_saved: int
@@ -248,16 +250,12 @@ class Channel:
     def write_note(self, name: str, note: dict[str, Any] | None) -> None:
         """Leave a note for whoever asks, whole or not at all; None takes it away. Raises ChannelError."""
         path = self.folder / name
-        temporary = path.with_name(f".{name}-{os.getpid()}")
         try:
             if note is None:
                 path.unlink(missing_ok=True)
-                return
-            temporary.write_text(json.dumps(note), encoding="utf-8")
-            temporary.replace(path)
+            else:
+                write_whole_file(path, json.dumps(note).encode())
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise ChannelError(_reason(self.folder, error)) from error
 
 
@@ -277,6 +275,7 @@ def _process_of(slot: Any, rule_count: int) -> Process:
         generation_seen=int(slot["generation_seen"]) if filled else 0,
         verdict=native.verdict_name(int(slot["verdict"])),
         ops_seen=int(slot["lanes"]["ops_seen"].sum()),
+        ops_open=int(slot["lanes"]["ops_open"].sum()),
         ops_selected=int(counters["ops_selected"]),
         tensors_saved=int(counters["tensors_saved"]),
         bytes_saved=int(counters["bytes_saved"]),

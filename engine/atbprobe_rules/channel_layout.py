@@ -30,7 +30,7 @@ COUNTERS = np.dtype(
         ("hits", "<u8", MAX_RULES),
     ]
 )
-LANE = np.dtype({"names": ["ops_seen"], "formats": ["<u8"], "offsets": [0], "itemsize": 64})
+LANE = np.dtype({"names": ["ops_seen", "ops_open"], "formats": ["<u8", "<i8"], "offsets": [0, 8], "itemsize": 64})
 SLOT = np.dtype(
     {
         "names": [

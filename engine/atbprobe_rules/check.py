@@ -7,78 +7,32 @@ config select more than was written, because with one error there is no selectio
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from atbprobe_rules.dead_rules import dead_rules, unused_keys
 from atbprobe_rules.diagnostics import (
     Code,
     Diagnostic,
-    Related,
     Severity,
     Source,
     Span,
     error,
-    quoted,
     render_all,
     sort_by_place,
 )
 from atbprobe_rules.errors import AtbprobeError
-from atbprobe_rules.fields import (
-    DEVICE,
-    DUMP_ENABLE,
-    EXEC_RANGE,
-    FIELDS,
-    FILTER_LEVEL,
-    FORMER_NAMES,
-    IDS,
-    LATER_FIELDS,
-    OP_NAME,
-    SAVE_CHILD,
-    TASK,
-    Field,
-    FieldType,
-    nearest_word,
-)
+from atbprobe_rules.members import type_name
 from atbprobe_rules.parse import parse_json
-from atbprobe_rules.selection import Rule, Selection, Tasks
+from atbprobe_rules.read_rules import ReadConfig, read_selection
+from atbprobe_rules.selection import Selection
 from atbprobe_rules.shadowing import shadowed_terms
-from atbprobe_rules.syntax_tree import Array, Boolean, Invalid, Null, Number, Object, String, Value
-from atbprobe_rules.terms import MAX_MARKS, is_too_large, read_devices, read_ids, read_names, read_rounds
+from atbprobe_rules.syntax_tree import Invalid, Object
 
 MAX_BYTES = 1024 * 1024
 
-TASKS = {
-    "tensor": Tasks.TENSOR,
-    "statistics": Tasks.STATISTICS,
-    "all": Tasks.TENSOR | Tasks.STATISTICS,
-}
-FILTER_LEVELS = {"0": 0, "1": 1, "2": 2, "3": 3}
-
 _SHOWN_OF_TOO_LARGE = 4096
-
-_UNQUOTED: dict[FieldType, Collection[str]] = {
-    FieldType.STRING: (),
-    FieldType.BOOLEAN: ("true", "false"),
-    FieldType.INTEGER: FILTER_LEVELS,
-}
-
-_TYPE_NAMES: dict[type[object], str] = {
-    Null: "null",
-    Boolean: "true or false",
-    Number: "a number",
-    String: "a string",
-    Array: "an array",
-    Object: "an object",
-}
-
-_CLASSES: dict[FieldType, type[object]] = {
-    FieldType.STRING: String,
-    FieldType.BOOLEAN: Boolean,
-    FieldType.INTEGER: Number,
-}
-
-T = TypeVar("T")
 
 
 class ConfigError(AtbprobeError):
@@ -121,19 +75,25 @@ class CheckedConfig:
 def check_config(data: bytes, filename: str) -> CheckedConfig:
     """Check the content of a config file. Never raises on account of the content."""
     source, found = _decode(data, filename)
-    selection = None
+    read = None
     if not found:
         value, found = parse_json(source)
         if isinstance(value, Object):
-            selection = _read_object(value, found)
+            read = read_selection(value, found)
         elif value is not None and not isinstance(value, Invalid):
-            message = f"a config is a JSON object, not {_TYPE_NAMES[type(value)]}"
+            message = f"a config is a JSON object, not {type_name(value)}"
             found.append(error(Code.NOT_AN_OBJECT, value.span, message))
-    if any(diagnostic.severity is Severity.ERROR for diagnostic in found):
-        selection = None
-    if selection is not None:
-        found += [diagnostic for rule in selection.rules for diagnostic in shadowed_terms(rule, source)]
-    return CheckedConfig(source, selection, sort_by_place(found))
+    if read is None or any(diagnostic.severity is Severity.ERROR for diagnostic in found):
+        return CheckedConfig(source, None, sort_by_place(found))
+    return CheckedConfig(source, read.selection, sort_by_place([*found, *_warnings(read, source)]))
+
+
+def _warnings(read: ReadConfig, source: Source) -> Iterable[Diagnostic]:
+    """Return what is legal and looks wrong; once in each place, however many rules inherit it."""
+    rules = read.selection.rules
+    found = [diagnostic for rule in rules for diagnostic in shadowed_terms(rule, source)]
+    found += [*dead_rules(read, source), *unused_keys(read)]
+    return {(diagnostic.code, diagnostic.span): diagnostic for diagnostic in found}.values()
 
 
 def _decode(data: bytes, filename: str) -> tuple[Source, list[Diagnostic]]:
@@ -149,121 +109,3 @@ def _decode(data: bytes, filename: str) -> tuple[Source, list[Diagnostic]]:
         message = f"byte 0x{data[failure.start]:02x} here is not UTF-8"
         source = Source(filename, data.decode("utf-8", "replace"))
         return source, [error(Code.NOT_UTF8, place, message, "save the file as UTF-8")]
-
-
-def _read_object(config: Object, found: list[Diagnostic]) -> Selection:
-    values = _fields_of(config, found)
-
-    def read_string(field: Field, read: Callable[[String, list[Diagnostic]], T]) -> T:
-        value = values.get(field.name)
-        assert isinstance(field.default, str)
-        return read(value if isinstance(value, String) else String.implied(field.default, config.span), found)
-
-    def read_boolean(field: Field) -> bool:
-        value = values.get(field.name)
-        return value.value if isinstance(value, Boolean) else bool(field.default)
-
-    tasks = read_string(TASK, _read_task)
-    rule = Rule(
-        number=1,
-        name=None,
-        tasks_in=tasks,
-        tasks_out=tasks,
-        rounds=read_string(EXEC_RANGE, read_rounds),
-        devices=read_string(DEVICE, read_devices),
-        ids=read_string(IDS, read_ids),
-        names=read_string(OP_NAME, read_names),
-        save_child=read_boolean(SAVE_CHILD),
-        match_all=False,
-        span=config.span,
-    )
-    filter_level = _read_filter_level(values.get(FILTER_LEVEL.name), found)
-    return Selection(read_boolean(DUMP_ENABLE), filter_level, (rule,))
-
-
-def _fields_of(config: Object, found: list[Diagnostic]) -> dict[str, Value]:
-    """Return the values of known keys that have the right type and size."""
-    values: dict[str, Value] = {}
-    first: dict[str, String] = {}
-    for member in config.members:
-        key, value = member.key, member.value
-        if isinstance(key, Invalid):
-            continue
-        earlier = first.setdefault(key.text, key)
-        if earlier is not key:
-            related = Related(earlier.span, "first given here")
-            message = f"{quoted(key.text)} is there already"
-            found.append(error(Code.DUPLICATE_KEY, key.span, message, None, related))
-        field = FIELDS.get(key.text)
-        if field is None:
-            found.append(_unknown_key(key))
-        elif _has_type(value, field, found) and _has_size(value, field, found):
-            values[field.name] = value
-    return values
-
-
-def _unknown_key(key: String) -> Diagnostic:
-    name = quoted(key.text)
-    if key.text in LATER_FIELDS:
-        message = f"{name} is not in this version of the rules language"
-        return error(Code.NOT_IN_THIS_VERSION, key.span, message)
-    former = FORMER_NAMES.get(key.text.lower().replace("-", "_"))
-    near = nearest_word(key.text, FIELDS)
-    if former is not None:
-        hint = f"it is called {quoted(former)} today"
-    elif near is not None:
-        hint = f"did you mean {quoted(near)}?"
-    else:
-        hint = f"the keys are {', '.join(FIELDS)}"
-    return error(Code.UNKNOWN_KEY, key.span, f"there is no key {name}", hint)
-
-
-def _has_type(value: Value, field: Field, found: list[Diagnostic]) -> bool:
-    if isinstance(value, Invalid):
-        return False
-    if isinstance(value, _CLASSES[field.type]):
-        return True
-    hint = None
-    if isinstance(value, Null):
-        hint = "leave the key out for the default"
-    elif field.type is FieldType.STRING and isinstance(value, Number):
-        hint = f"write {quoted(value.text)}"
-    elif isinstance(value, String) and value.text.lower() in _UNQUOTED[field.type]:
-        hint = f"write {value.text.lower()} without quotes"
-    message = f"{quoted(field.name)} must be {field.type.value}, not {_TYPE_NAMES[type(value)]}"
-    found.append(error(Code.WRONG_TYPE, value.span, message, hint))
-    return False
-
-
-def _has_size(value: Value, field: Field, found: list[Diagnostic]) -> bool:
-    if not isinstance(value, String) or not is_too_large(value):
-        return True
-    message = f"{quoted(field.name)} has more than {MAX_MARKS} terms and parts of terms"
-    found.append(error(Code.TOO_LARGE, value.span, message))
-    return False
-
-
-def _read_task(value: String, found: list[Diagnostic]) -> Tasks:
-    tasks = TASKS.get(value.text)
-    if tasks is not None:
-        return tasks
-    near = nearest_word(value.text, TASKS)
-    hint = f"did you mean {quoted(near)}?" if near else f"the tasks are {', '.join(TASKS)}"
-    found.append(error(Code.BAD_TASK, value.span, f"there is no task {quoted(value.text)}", hint))
-    return Tasks.NONE
-
-
-def _read_filter_level(value: Value | None, found: list[Diagnostic]) -> int:
-    default = FILTER_LEVEL.default
-    assert isinstance(default, int)
-    if not isinstance(value, Number):
-        return default
-    if value.text in FILTER_LEVELS:
-        return FILTER_LEVELS[value.text]
-    if value.text.removeprefix("-").isdigit():
-        message = f'there is no "filter_level" {value.text[:20]}'
-        found.append(error(Code.BAD_FILTER_LEVEL, value.span, message, "the levels are 0 to 3"))
-    else:
-        message = f'"filter_level" must be a whole number, not {value.text[:20]}'
-        found.append(error(Code.WRONG_TYPE, value.span, message))
-    return default

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from atbprobe_rules.check import FILTER_LEVELS, TASKS, CheckedConfig
+from atbprobe_rules.check import CheckedConfig
 from atbprobe_rules.compat_terms import FieldReading, read_devices, read_ids, read_names, read_rounds
 from atbprobe_rules.diagnostics import Code, Diagnostic, Related, Span, note, quoted, sort_by_place
 from atbprobe_rules.fields import (
@@ -30,6 +30,7 @@ from atbprobe_rules.fields import (
     Field,
 )
 from atbprobe_rules.parse import parse_json
+from atbprobe_rules.scalars import TASKS
 from atbprobe_rules.syntax_tree import Array, Boolean, Number, Object, String, Value
 
 PUBLISHED_FIELDS = {
@@ -232,7 +233,7 @@ def _read_filter_level(value: Value | None, notes: list[Diagnostic]) -> int:
         message = f"the published probe knows no filter_level {_shown(value)}, and takes {default}"
         notes.append(note(Code.COMPAT_DEFAULT, value.span, message))
         return default
-    if isinstance(value, Boolean) or value.text not in FILTER_LEVELS:
+    if isinstance(value, Boolean) or value.text != str(level):
         message = f"the published probe reads {_shown(value)} as {level}"
         notes.append(note(Code.COMPAT_OTHER_VALUE, value.span, message))
     return level

@@ -30,8 +30,8 @@ class Decision:
     """The answers to one execution of an op.
 
     `count_in_range` and `in_specific_dir` are what IsExecuteCountInRange and IsSaveTensorInSpecificDir say,
-    each without knowing of the other. `rules` are the numbers of the rules that select the execution, by
-    round, device and path; the tasks are what these together keep of its inputs and outputs.
+    each without knowing of the other, nor of `next`. `rules` are the numbers of the rules that select the
+    execution, by round, device, path and `next`; the tasks are what these together keep of its inputs and outputs.
     """
 
     count_in_range: bool
@@ -41,13 +41,16 @@ class Decision:
     tasks_out: Tasks
 
 
-def decide(selection: Selection, round: int, directory: bytes | str) -> Decision:
-    """Decide the execution number `round` (from 0) of the op that the host calls `directory`."""
+def decide(selection: Selection, round: int, directory: bytes | str, earlier: int = 0) -> Decision:
+    """Decide the execution number `round` (from 0) of the op that the host calls `directory`.
+
+    `earlier` is how many executions of this op came before it under these rules, which is what `next` counts.
+    """
     rules = selection.rules if selection.dump_enable else ()
     path = parse_op_path(directory)
     in_round = [rule for rule in rules if rule.rounds.accepts(round)]
     in_directory = [rule for rule in rules if path is not None and _accepts_directory(rule, path)]
-    selecting = [rule for rule in in_round if rule in in_directory]
+    selecting = [rule for rule in in_round if rule in in_directory and (rule.next is None or earlier < rule.next)]
     tasks_in = tasks_out = Tasks.NONE
     for rule in selecting:
         tasks_in |= rule.tasks_in
@@ -109,7 +112,7 @@ def _parts_match(parts: Sequence[NamePart | AnyDepth], prefix: bool, names: Sequ
 
 
 def _atoms_match(atoms: Sequence[NameAtom], name: bytes, prefix: bool) -> bool:
-    """Match a name in lower case; a byte that is not UTF-8 is a character of its own."""
+    """Match a name in lower case; a byte that is not UTF-8 is no character, and only `*` takes it."""
     return _characters_match(atoms, name.decode("utf-8", "surrogateescape"), prefix)
 
 
@@ -122,7 +125,7 @@ def _characters_match(atoms: Sequence[NameAtom], text: str, prefix: bool) -> boo
         return text.startswith(literal) and _characters_match(rest, text[len(literal) :], prefix)
     if isinstance(first, AnyCharacters):
         return any(_characters_match(rest, text[skipped:], prefix) for skipped in range(len(text) + 1))
-    if not text:
+    if not text or "\ud800" <= text[0] <= "\udfff":
         return False
     if isinstance(first, AnyCharacter):
         return _characters_match(rest, text[1:], prefix)

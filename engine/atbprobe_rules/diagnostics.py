@@ -61,6 +61,19 @@ class Code(enum.Enum):
     WRONG_TYPE = "wrong-type"
     BAD_TASK = "bad-task"
     BAD_FILTER_LEVEL = "bad-filter-level"
+    BAD_MATCH = "bad-match"
+    BAD_IO = "bad-io"
+    BAD_COUNT = "bad-count"
+    BAD_SIZE = "bad-size"
+    BAD_CONDITION = "bad-condition"
+    CONFLICTING_KEYS = "conflicting-keys"
+    MATCH_NEEDS_BOTH = "match-needs-both"
+    # rules
+    MISPLACED_KEY = "misplaced-key"
+    NO_RULES = "no-rules"
+    TOO_MANY_RULES = "too-many-rules"
+    BAD_NAME = "bad-name"
+    DUPLICATE_NAME = "duplicate-name"
     # terms
     EMPTY_VALUE = "empty-value"
     EMPTY_TERM = "empty-term"
@@ -74,6 +87,10 @@ class Code(enum.Enum):
     # warnings
     DUPLICATE_TERM = "duplicate-term"
     SHADOWED_TERM = "shadowed-term"
+    EXCLUDED_TERM = "excluded-term"
+    DEAD_RULE = "dead-rule"
+    SHADOWED_RULE = "shadowed-rule"
+    UNUSED_KEY = "unused-key"
     # notes: what the published probe makes of the file
     COMPAT_SAME = "compat-same"
     COMPAT_UNREADABLE = "compat-unreadable"

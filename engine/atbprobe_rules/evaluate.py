@@ -36,21 +36,29 @@ _MAX_NUMBER = 2**64 - 1
 _MAX_DIGITS = len(str(_MAX_NUMBER))
 
 
-def decide_many(program: Program, rounds: npt.ArrayLike, dirs: Sequence[bytes | str]) -> Records:
+def decide_many(
+    program: Program,
+    rounds: npt.ArrayLike,
+    dirs: Sequence[bytes | str],
+    earlier: npt.ArrayLike | None = None,
+) -> Records:
     """Decide op `dirs[i]` in round `rounds[i]` for all i; return DECISION records, one for each.
 
-    Raises ValueError if there are not as many rounds as directories. A str stands for its UTF-8 bytes, and
-    its surrogate escapes for the bytes they came from.
+    `earlier[i]` is how many executions of that op came before this one under the program; None: of all ops
+    none. Raises ValueError if there are not as many of them, or of the rounds, as directories. A str stands
+    for its UTF-8 bytes, and its surrogate escapes for the bytes they came from.
     """
     numbers = np.asarray(rounds, dtype=np.uint64)
-    if numbers.shape != (len(dirs),):
-        raise ValueError(f"{len(dirs)} directories need as many rounds, not an array of {numbers.shape}")
+    counts = np.zeros(len(dirs), np.uint64) if earlier is None else np.asarray(earlier, dtype=np.uint64)
+    for what, given in (("rounds", numbers), ("earlier executions", counts)):
+        if given.shape != (len(dirs),):
+            raise ValueError(f"{len(dirs)} directories need as many {what}, not an array of {given.shape}")
     enabled = program.program["enabled_rules"][0]
     by_round = _rules_by_number(program.rounds, program.round_strides, numbers) & enabled
     by_dir = _rules_by_dir(program, [_as_bytes(directory) for directory in dirs]) & enabled
 
     decisions = np.zeros(len(dirs), dtype=DECISION)
-    decisions["rules"] = by_round & by_dir
+    decisions["rules"] = by_round & by_dir & _rules_by_next(program.actions, counts)
     decisions["count_in_range"] = by_round != 0
     decisions["in_specific_dir"] = by_dir != 0
     for bit, action in enumerate(program.actions):
@@ -74,6 +82,14 @@ def _rules_by_number(intervals: Records, strides: Records, numbers: _Masks) -> _
         include[inside] |= stride["include"]
         exclude[inside] |= stride["exclude"]
     rules: _Masks = include & ~exclude
+    return rules
+
+
+def _rules_by_next(actions: Records, earlier: _Masks) -> _Masks:
+    """Return the rules that still take an op after so many executions of it."""
+    rules = np.full(len(earlier), _MAX_NUMBER, dtype=np.uint64)
+    for bit in np.flatnonzero(actions["next"]).tolist():
+        rules[earlier >= actions["next"][bit]] &= np.uint64(_MAX_NUMBER - (1 << bit))
     return rules
 
 

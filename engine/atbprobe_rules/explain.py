@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +12,7 @@ import numpy as np
 
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.evaluate import decide_many
+from atbprobe_rules.op_path import execution_key
 from atbprobe_rules.program import Program
 from atbprobe_rules.selection import MAX_NUMBER, Tasks
 
@@ -71,14 +73,30 @@ class Explanation:
         }
 
 
+class ExecutionCount:
+    """How often each op was met so far; each line of a list is one execution."""
+
+    def __init__(self) -> None:
+        self._met: Counter[bytes] = Counter()
+
+    def take(self, directory: bytes) -> int:
+        """Count one execution of the op that `directory` names, and return how many came before it."""
+        key = execution_key(directory)
+        earlier = self._met[key]
+        self._met[key] = earlier + 1
+        return earlier
+
+
 def explain_ops(program: Program, ops: Iterable[Op]) -> Iterator[Explanation]:
-    """Decide each op, in order. An op without a round is not selected."""
+    """Decide each op, in order, the rules taken before the first of them. One without a round is not selected."""
     names = program.rule_names
+    count = ExecutionCount() if program.actions["next"].any() else None
     remaining = iter(ops)
     while batch := list(islice(remaining, _BATCH)):
         rounds = np.array([op.round or 0 for op in batch], dtype=np.uint64)
         dirs = [op.dir.encode("utf-8", "surrogateescape") for op in batch]
-        decisions = decide_many(program, rounds, dirs)
+        earlier = None if count is None else [count.take(directory) for directory in dirs]
+        decisions = decide_many(program, rounds, dirs, earlier)
         for op, decision in zip(batch, decisions, strict=True):
             rules = 0 if op.round is None else int(decision["rules"])
             yield Explanation(

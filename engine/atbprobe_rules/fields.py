@@ -1,4 +1,4 @@
-"""The fields of a config object: their names, types and defaults, in the order of the documentation."""
+"""The fields of a config and of its rules: names, types and defaults, in the order of the documentation."""
 
 from __future__ import annotations
 
@@ -13,32 +13,64 @@ class FieldType(enum.Enum):
     STRING = "a string"
     BOOLEAN = "true or false"
     INTEGER = "a whole number"
+    SIZE = 'a number of bytes, or a size such as "10 GiB"'
+    RULES = "an array of objects"
+
+
+class Place(enum.Flag):
+    """The objects in which a field may stand: the config itself, and those of its `rules`."""
+
+    TOP = enum.auto()
+    RULE = enum.auto()
+    BOTH = TOP | RULE
 
 
 @dataclass(frozen=True)
 class Field:
-    """A key of the config object, and what stands for it where it is left out."""
+    """A key of the config or of a rule, and what stands for it where it is left out; None: nothing does."""
 
     name: str
     type: FieldType
-    default: str | bool | int
+    default: str | bool | int | None = None
+    place: Place = Place.BOTH
+    inherited: bool = True
+    """Whether a rule that leaves it out takes what the config has."""
 
 
 TASK = Field("task", FieldType.STRING, "tensor")
-DUMP_ENABLE = Field("dump_enable", FieldType.BOOLEAN, False)
+DUMP_ENABLE = Field("dump_enable", FieldType.BOOLEAN, False, Place.TOP)
 EXEC_RANGE = Field("exec_range", FieldType.STRING, "0,0")
+NEXT = Field("next", FieldType.INTEGER)
 IDS = Field("ids", FieldType.STRING, "")
 OP_NAME = Field("op_name", FieldType.STRING, "")
 SAVE_CHILD = Field("save_child", FieldType.BOOLEAN, False)
 DEVICE = Field("device", FieldType.STRING, "")
-FILTER_LEVEL = Field("filter_level", FieldType.INTEGER, 1)
+MATCH = Field("match", FieldType.STRING, "any")
+IO = Field("io", FieldType.STRING, "both")
+FILTER_LEVEL = Field("filter_level", FieldType.INTEGER, 1, Place.TOP)
+NAME = Field("name", FieldType.STRING, place=Place.RULE)
+RULES = Field("rules", FieldType.RULES, place=Place.TOP)
+WHEN = Field("when", FieldType.STRING)
+STOP_AFTER = Field("stop_after", FieldType.INTEGER)
+MAX_BYTES = Field("max_bytes", FieldType.SIZE, inherited=False)
+MAX_TENSOR_BYTES = Field("max_tensor_bytes", FieldType.SIZE)
 
 FIELDS = {
-    field.name: field for field in (TASK, DUMP_ENABLE, EXEC_RANGE, IDS, OP_NAME, SAVE_CHILD, DEVICE, FILTER_LEVEL)
+    field.name: field
+    for field in (
+        *(TASK, DUMP_ENABLE, EXEC_RANGE, NEXT, IDS, OP_NAME, SAVE_CHILD, DEVICE, MATCH, IO, FILTER_LEVEL, NAME, RULES),
+        *(WHEN, STOP_AFTER, MAX_BYTES, MAX_TENSOR_BYTES),
+    )
 }
 
-LATER_FIELDS = frozenset(("match", "io", "next", "rules", "when", "stop_after", "max_bytes", "max_tensor_bytes"))
-"""Keys that the language knows and that this version does not take."""
+LATER_FIELDS = frozenset(field.name for field in (WHEN, STOP_AFTER, MAX_BYTES, MAX_TENSOR_BYTES))
+"""Fields that are read, so that their mistakes show, and that this version then refuses."""
+
+
+def fields_of(place: Place) -> list[str]:
+    """Return the names of the fields that work in an object of this place, in the order of the documentation."""
+    return [name for name, field in FIELDS.items() if place in field.place and name not in LATER_FIELDS]
+
 
 FORMER_NAMES = {
     "enable": "dump_enable",

@@ -81,15 +81,18 @@ class NativeProgram:
         _library().atbprobe_program_close(self._handle)
         self._handle = None
 
-    def decide_many(self, rounds: Sequence[int], dirs: Sequence[bytes]) -> Records:
-        """Decide op `dirs[i]` in round `rounds[i]` for all i; return `evaluate.DECISION` records."""
+    def decide_many(
+        self, rounds: Sequence[int], dirs: Sequence[bytes], earlier: Sequence[int] | None = None
+    ) -> Records:
+        """Decide as `evaluate.decide_many` does; return `evaluate.DECISION` records."""
         if self._handle is None:
             raise ValueError("the program is closed")
         decide = _library().atbprobe_program_decide
         decisions = np.zeros(len(dirs), dtype=DECISION)
         address = decisions.ctypes.data
-        for number, directory in zip(rounds, dirs, strict=True):
-            decide(self._handle, number, directory, len(directory), address)
+        counts = [0] * len(dirs) if earlier is None else earlier
+        for number, directory, count in zip(rounds, dirs, counts, strict=True):
+            decide(self._handle, number, directory, len(directory), count, address)
             address += DECISION.itemsize
         return decisions
 
@@ -150,7 +153,7 @@ def _library() -> ctypes.CDLL:
         "verify": (number, [text, size]),
         "program_open": (handle, [text, size, ctypes.POINTER(number)]),
         "program_close": (None, [handle]),
-        "program_decide": (None, [handle, ctypes.c_uint64, text, size, handle]),
+        "program_decide": (None, [handle, ctypes.c_uint64, text, size, ctypes.c_uint64, handle]),
         "channel_path": (outcome, [text, text, text, size]),
         "channel_create": (outcome, [text]),
         "publish": (outcome, [text, text, size]),

@@ -61,6 +61,12 @@ def parse_op_path(directory: bytes | str) -> OpPath | None:
     return OpPath(device, device_text, pid, rest[0], tuple(_component(part) for part in rest[1:]))
 
 
+def execution_key(directory: bytes) -> bytes:
+    """What the directories of all executions of one op in one process have in common: all but the count."""
+    head, *rest = directory.split(b"/", 2)
+    return b"/".join([head, *rest[1:]]) if len(rest) == 2 else directory
+
+
 def _component(part: bytes) -> OpComponent:
     id_text, underscore, name = part.partition(b"_")
     if not underscore:

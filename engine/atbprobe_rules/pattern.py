@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atbprobe_rules.errors import AtbprobeError
+from atbprobe_rules.utf8 import Range, byte_ranges
 
 START = 0
 """The position before the first byte."""
@@ -17,6 +18,9 @@ ALL_BYTES = (1 << 256) - 1
 """The set of all bytes. A set of bytes is an integer with one bit for each of them."""
 
 MAX_POSITIONS = 1 << 18
+
+_LARGEST_STEP = 1_000
+"""A remainder needs a position of its own for each number of digits."""
 
 _WORD = (1 << 64) - 1
 _CASE = 0x20
@@ -95,6 +99,19 @@ class PatternGraph:
             self.skips[position].append(target)
         return target
 
+    def character(self, position: int, characters: tuple[Range, ...]) -> int:
+        """Extend by one character out of the ranges, in UTF-8; bytes that are no UTF-8 are none."""
+        key = (position, "character", characters)
+        end = self._shared.get(key)
+        if end is None:
+            end = self._shared[key] = self.add_position()
+            for *leading, (first, last) in byte_ranges(characters):
+                at = position
+                for low, high in leading:
+                    at = self.step(at, _bytes_between(low, high))
+                self.edges[at].append((_bytes_between(first, last), end))
+        return end
+
     def number(self, position: int, first: int, last: int, step: int = 1) -> int:
         """Extend by a canonical decimal number out of first, first + step, ... that is not above last."""
         if first + step > last:
@@ -102,12 +119,32 @@ class PatternGraph:
         key = (position, first, last, step)
         end = self._shared.get(key)
         if end is None:
+            if step > _LARGEST_STEP:
+                raise AutomatonTooLargeError(f"a step is larger than {_LARGEST_STEP}")
             end = self._shared[key] = self.add_position()
             digits = _Digits(self, end, step)
             for length in range(len(str(first)), len(str(last)) + 1):
                 low = max(first, 10 ** (length - 1) if length > 1 else 0)
                 digits.lead(position, length, low, min(last, 10**length - 1), first % step)
         return end
+
+    def reachable(self) -> list[int]:
+        """Return for each position the packed emission of all that can still come from it."""
+        result = [exact | prefix for exact, prefix in zip(self.exact, self.prefix, strict=True)]
+        done = bytearray(len(self))
+        pending = [START]
+        while pending:
+            position = pending[-1]
+            following = [target for _, target in self.edges[position] if target != position] + self.skips[position]
+            open_ones = [target for target in following if not done[target]]
+            if open_ones:
+                pending += open_ones
+                continue
+            pending.pop()
+            done[position] = True
+            for target in following:
+                result[position] |= result[target]
+        return result
 
     def accept(self, position: int, emission: Emission, prefix: bool = False) -> None:
         """End a pattern at `position`; with `prefix` any bytes may follow."""
@@ -123,6 +160,10 @@ class PatternGraph:
         self.exact.append(0)
         self.prefix.append(0)
         return len(self.edges) - 1
+
+
+def _bytes_between(first: int, last: int) -> int:
+    return (1 << last + 1) - (1 << first)
 
 
 class _Digits:

@@ -29,7 +29,7 @@ class Stage(enum.Enum):
 @dataclass(frozen=True)
 class Rollout:
     """One look. `watched`: there is a live watcher. `waiting` are the live processes that have not taken the published
-    rules, `refusing` those that have looked at them and cannot."""
+    rules, `refusing` those that have looked at them and cannot, `ended` processes that left their counts behind."""
 
     stage: Stage
     watched: bool
@@ -38,6 +38,25 @@ class Rollout:
     live: list[Process] = field(default_factory=list)
     waiting: list[Process] = field(default_factory=list)
     refusing: list[Process] = field(default_factory=list)
+    ended: list[Process] = field(default_factory=list)
+
+    @property
+    def unfinished(self) -> list[Process]:
+        """The live processes with an op that has begun and not ended, or with data that is not on disk yet."""
+        return [process for process in self.live if process.ops_open > 0 or process.bytes_queued > 0]
+
+    @property
+    def losing(self) -> list[Process]:
+        """The processes that have lost something under the rules they have now, those that have ended included.
+
+        What an ended one still had queued is lost too.
+        """
+        generation = None if self.published is None else self.published.generation
+        return [process for process in self.live if process.lost] + [
+            process
+            for process in self.ended
+            if process.generation == generation and (process.lost or process.bytes_queued > 0)
+        ]
 
     @property
     def is_settled_in_watcher(self) -> bool:
@@ -58,20 +77,22 @@ def look(channel: Channel, config: Path) -> Rollout:
     published = channel.published()
     watcher = channel.watcher()
     watched = watcher is not None and watcher.alive
-    live = channel.live_processes()
+    processes = channel.processes()
+    live = [process for process in processes if process.alive]
+    ended = [process for process in processes if not process.alive]
     rejection = _rejection_of(channel, reading)
     if reading.missing and published is None:
-        return Rollout(Stage.NO_FILE, watched, live=live)
+        return Rollout(Stage.NO_FILE, watched, live=live, ended=ended)
     if rejection is not None:
-        return Rollout(Stage.REJECTED, watched, published, rejection, live)
+        return Rollout(Stage.REJECTED, watched, published, rejection, live, ended=ended)
     if published is None or bytes.fromhex(published.config_hash) != reading.content_hash:
-        return Rollout(Stage.NOT_PUBLISHED, watched, published, live=live)
+        return Rollout(Stage.NOT_PUBLISHED, watched, published, live=live, ended=ended)
 
     behind = [process for process in live if process.generation != published.generation]
     refusing = [process for process in behind if process.generation_seen == published.generation]
     waiting = [process for process in behind if process not in refusing]
     stage = Stage.PUBLISHED if waiting else Stage.REFUSED if refusing else Stage.ADOPTED
-    return Rollout(stage, watched, published, None, live, waiting, refusing)
+    return Rollout(stage, watched, published, None, live, waiting, refusing, ended)
 
 
 def wait_for(channel: Channel, config: Path, is_enough: Callable[[Rollout], bool], seconds: float) -> Rollout:

@@ -147,6 +147,9 @@ class Rule:
     side is not wanted. A rule without terms of either kind (exclusions aside) selects the layer-level
     operations, with `save_child` every op. With `match_all` both kinds must accept the op, otherwise one of
     them is enough. `span` is the object in the file that the rule was written as.
+
+    With `next`, at least 1, the rule takes of each op only that many executions, counted by each process from the
+    moment in which it took the rules; `rounds` is then unlimited.
     """
 
     number: int
@@ -160,6 +163,7 @@ class Rule:
     save_child: bool
     match_all: bool
     span: Span
+    next: int | None = None
 
     @property
     def label(self) -> str:

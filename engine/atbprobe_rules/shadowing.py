@@ -1,10 +1,15 @@
-"""Warnings about terms that change nothing, because another term of the same rule covers all they select."""
+"""Warnings about terms that change nothing, because another term of the same rule covers all they select.
+
+Literal terms, of which there can be thousands, are looked up by what is shorter; only the others are compared
+one by one, and no more than a bounded number of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from atbprobe_rules.covering import ids_cover, names_cover, range_covers
 from atbprobe_rules.diagnostics import Code, Diagnostic, Related, Source, Span, quoted, warning
 from atbprobe_rules.selection import IdTerm, Literal, NamePart, NameTerm, NumberRange, Rule
 
@@ -13,6 +18,8 @@ LONGEST_NAME = 255
 
 LONGEST_PATH = 64
 """Nor are id paths and name paths of more components, none of which a model has."""
+
+_MOST_COMPARED = 32
 
 
 class _Term(Protocol):
@@ -26,52 +33,101 @@ TermT = TypeVar("TermT", bound=_Term)
 def shadowed_terms(rule: Rule, source: Source) -> list[Diagnostic]:
     """Return a warning for each term of the rule that could be left out."""
     return [
-        *_shadowed_rounds(rule.rounds.included, source),
-        *_repeated([(_numbers(r), r) for r in rule.devices.included], source),
-        *_shadowed_ids(rule.ids, rule.save_child, source),
-        *_shadowed_names(rule.names, source),
+        *_shadowed_numbers(rule.rounds.included, source),
+        *_shadowed_numbers(rule.rounds.excluded, source),
+        *_shadowed_numbers(rule.devices.included, source),
+        *_shadowed_numbers(rule.devices.excluded, source),
+        *_shadowed_ids([term for term in rule.ids if not term.excluded], rule.save_child, source),
+        *_shadowed_ids([term for term in rule.ids if term.excluded], True, source),
+        *_shadowed_names([term for term in rule.names if not term.excluded], rule.save_child, source),
+        *_shadowed_names([term for term in rule.names if term.excluded], True, source),
     ]
 
 
-def _shadowed_rounds(ranges: Sequence[NumberRange], source: Source) -> Iterable[Diagnostic]:
+def _shadowed_numbers(ranges: Sequence[NumberRange], source: Source) -> Iterable[Diagnostic]:
     """Look, in the order of their starts, for ranges that end no later than one before them."""
-    yield from _repeated([(_numbers(r), r) for r in ranges], source)
-    distinct = {_numbers(r): r for r in reversed(ranges)}
+    distinct, repeated = _repeated([(_numbers(r), r) for r in ranges], source)
+    yield from repeated
     widest: NumberRange | None = None
-    for candidate in sorted(distinct.values(), key=lambda r: (r.first, -r.last)):
-        if widest is None or candidate.last > widest.last:
-            widest = candidate
-        else:
+    for candidate in sorted(distinct, key=lambda r: (r.first, -r.last, r.step)):
+        if widest is not None and range_covers(widest, candidate):
             yield _shadowed(candidate, widest, source)
+        elif widest is None or candidate.last > widest.last:
+            widest = candidate
 
 
 def _shadowed_ids(terms: Sequence[IdTerm], save_child: bool, source: Source) -> Iterable[Diagnostic]:
     """With save_child the beginning of an id path covers the path."""
-    paths = [(tuple(_numbers(r) for r in term.components), term) for term in terms]
-    yield from _repeated(paths, source)
-    if not save_child:
-        return
-    first = {path: term for path, term in reversed(paths)}
-    for path, term in first.items():
-        for length in range(1, min(len(path), LONGEST_PATH)):
-            above = first.get(path[:length])
-            if above is not None:
-                yield _shadowed(term, above, source)
-                break
+    keyed = [((term.subtree, *(_numbers(r) for r in term.components)), term) for term in terms]
+    distinct, repeated = _repeated(keyed, source)
+    yield from repeated
+    first = {tuple(_numbers(r) for r in term.components): term for term in distinct if term.subtree or save_child}
+    plain: list[IdTerm] = []
+    for term in distinct:
+        path = tuple(_numbers(r) for r in term.components)
+        above = (first.get(path[:length]) for length in range(1, min(len(path), LONGEST_PATH) + 1))
+        cover = next((found for found in above if found is not None and found is not term), None)
+        if cover is not None:
+            yield _shadowed(term, cover, source)
+        else:
+            plain.append(term)
+
+    def covers(cover: IdTerm, term: IdTerm) -> bool:
+        return ids_cover(cover, term, save_child or cover.subtree, save_child or term.subtree)
+
+    yield from _compared(
+        [term for term in plain if any(r.first != r.last for r in term.components)], plain, covers, source
+    )
 
 
-def _shadowed_names(terms: Sequence[NameTerm], source: Source) -> Iterable[Diagnostic]:
+def _shadowed_names(terms: Sequence[NameTerm], save_child: bool, source: Source) -> Iterable[Diagnostic]:
     """A shorter prefix in the same place of the same path covers a longer one."""
-    paths = [(path, term) for path, term in ((_literal_path(term), term) for term in terms) if path is not None]
-    yield from _repeated(paths, source)
-    first = {path: term for path, term in reversed(paths)}
-    for path, term in first.items():
-        parents, last = path[:-1], path[-1]
-        for length in range(1, min(len(last), LONGEST_NAME)):
-            shorter = first.get((*parents, last[:length]))
-            if shorter is not None:
-                yield _shadowed(term, shorter, source)
-                break
+    keyed = [(_key(term), term) for term in terms]
+    distinct, repeated = _repeated(keyed, source)
+    yield from repeated
+    first = {path: term for path, term in ((_literal_path(term), term) for term in distinct) if path is not None}
+    plain: list[NameTerm] = []
+    for term in distinct:
+        path = _literal_path(term)
+        cover = None
+        if path is not None:
+            parents, last = path[:-1], path[-1]
+            shorter = (first.get((*parents, last[:length])) for length in range(1, min(len(last), LONGEST_NAME)))
+            cover = next((found for found in shorter if found is not None), None)
+        if cover is not None:
+            yield _shadowed(term, cover, source)
+        else:
+            plain.append(term)
+
+    def covers(cover: NameTerm, term: NameTerm) -> bool:
+        return names_cover(cover, term, save_child, save_child)
+
+    # Words among themselves are done. A word can still cover a term of another form, and with save_child a path.
+    wide = [term for term in plain if _literal_path(term) is None or (save_child and len(term.parts) > 1)]
+    if wide:
+        yield from _compared(plain if len(plain) <= _MOST_COMPARED else wide, plain, covers, source)
+
+
+def _compared(
+    covers: Sequence[TermT], terms: Sequence[TermT], does_cover: Callable[[TermT, TermT], bool], source: Source
+) -> Iterable[Diagnostic]:
+    """Compare each with each; of two that cover each other the later one is shown."""
+    if len(covers) > _MOST_COMPARED or len(terms) > _MOST_COMPARED * _MOST_COMPARED:
+        return
+    left_out: set[int] = set()
+    for index, term in enumerate(terms):
+        for cover in covers:
+            if cover is not term and id(cover) not in left_out and does_cover(cover, term):
+                later = any(earlier is cover for earlier in terms[:index])
+                if later or not does_cover(term, cover):
+                    left_out.add(id(term))
+                    yield _shadowed(term, cover, source)
+                    break
+
+
+def _key(term: NameTerm) -> Hashable:
+    parts = tuple(part.atoms if isinstance(part, NamePart) else "**" for part in term.parts)
+    return parts, term.anchored, term.prefix
 
 
 def _literal_path(term: NameTerm) -> tuple[bytes, ...] | None:
@@ -83,7 +139,7 @@ def _literal_path(term: NameTerm) -> tuple[bytes, ...] | None:
         if not isinstance(word, Literal):
             return None
         words.append(word.folded)
-    plain = term.prefix and not term.anchored and not term.excluded and len(words) == len(term.parts)
+    plain = term.prefix and not term.anchored and len(words) == len(term.parts)
     return tuple(words) if plain else None
 
 
@@ -91,14 +147,17 @@ def _numbers(numbers: NumberRange) -> tuple[int, int, int]:
     return numbers.first, numbers.last, numbers.step
 
 
-def _repeated(terms: Sequence[tuple[Hashable, TermT]], source: Source) -> Iterable[Diagnostic]:
+def _repeated(terms: Sequence[tuple[Hashable, TermT]], source: Source) -> tuple[list[TermT], list[Diagnostic]]:
+    """Return the first one of each, and a warning for every other."""
     first: dict[Hashable, TermT] = {}
+    found: list[Diagnostic] = []
     for key, term in terms:
         earlier = first.setdefault(key, term)
         if earlier is not term:
             message = f"{quoted(source.slice(term.span))} is there already"
             related = Related(earlier.span, "first given here")
-            yield warning(Code.DUPLICATE_TERM, term.span, message, None, related)
+            found.append(warning(Code.DUPLICATE_TERM, term.span, message, None, related))
+    return list(first.values()), found
 
 
 def _shadowed(term: _Term, cover: _Term, source: Source) -> Diagnostic:

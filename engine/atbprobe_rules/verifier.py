@@ -111,7 +111,7 @@ def _verify_actions(program: Program) -> None:
     for action in actions:
         tasks = int(action["input_tasks"] | action["output_tasks"])
         check(tasks & ~_ALL_TASKS == 0 and action["save_child"] <= 1, "bad-actions")
-        later = ("condition", "next", "max_bytes", "max_tensor_bytes", "stop_after", "reserved")
+        later = ("condition", "max_bytes", "max_tensor_bytes", "stop_after", "reserved")
         check(all(action[field] == 0 for field in later), "unsupported")
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import select
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,22 +45,58 @@ class AlreadyWatchedError(AtbprobeError):
 
 
 class Watcher:
-    """Watches one config file.
+    """Watches one config file and publishes its rules, in a thread of its own or in the caller's.
 
-    `config` is absolute, as in ``ATB_DUMP_CONFIG``; `report` takes lines for a person. With `holds_itself` the watcher
+        with atbprobe_rules.Watcher("/path/to/config.json"):
+            ...                       # every edit of the file is in force at once
+
+    `config` is the path as processes have it in ``ATB_DUMP_CONFIG``, made absolute here with links left as they are;
+    `report` takes lines for a person (default: the logger ``atbprobe_rules``, as info). With `holds_itself` the watcher
     stays until it is stopped, whether anybody else needs it or not.
     """
 
-    def __init__(self, config: Path, report: Report, *, holds_itself: bool) -> None:
-        self._config = config
-        self._report = report
+    def __init__(
+        self, config: str | os.PathLike[str], report: Report | None = None, *, holds_itself: bool = True
+    ) -> None:
+        self._config = Path.cwd() / config
+        self._report = report or logging.getLogger("atbprobe_rules").info
         self._holds_itself = holds_itself
-        self._folder = channel_folder(str(config))
+        self._folder = channel_folder(str(self._config))
         self._name = ProcessName.of_this()
         # A file to poll, since a signal handler may write to it and may not touch a lock.
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._stopped = False
         self._last_fault: str | None = None
+        self._thread: threading.Thread | None = None
+        self._settled = threading.Event()
+        self._failure: BaseException | None = None
+
+    def __enter__(self) -> Watcher:
+        """Start watching, and return when the file as it is was published, refused, or found missing.
+
+        Raises AlreadyWatchedError if another watcher has this config, ChannelError if there can be no channel.
+        """
+        self._thread = threading.Thread(target=self._run_in_thread, name="atbprobe-watcher", daemon=True)
+        self._thread.start()
+        self._settled.wait()
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop; what is in force in running processes stays in force."""
+        self.stop()
+        assert self._thread is not None
+        self._thread.join()
+
+    def _run_in_thread(self) -> None:
+        try:
+            self.run()
+        except Exception as error:
+            self._failure = error
+        finally:
+            self._settled.set()
 
     def wake(self) -> None:
         """Look at the file and at who holds the watcher, now. To be called from any thread or signal handler."""
@@ -120,6 +158,8 @@ class Watcher:
             events.follow()  # before the look, so that no change falls between the two
             again_at = self._look(publisher)
             self._give_sign_of_life()
+            if again_at is None:
+                self._settled.set()
             if self._leave_if_unneeded(channel):
                 return
             self._wait_for_bell(_seconds_until(again_at))

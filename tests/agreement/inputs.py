@@ -56,7 +56,7 @@ directories = st.one_of(
     st.builds(lambda head, path: head + b"/3/" + path, _heads, op_paths),
     st.binary(max_size=24),
 )
-queries = st.lists(st.tuples(small_numbers | numbers, directories), min_size=1, max_size=24)
+queries = st.lists(st.tuples(small_numbers | numbers, directories, small_numbers | numbers), min_size=1, max_size=24)
 
 # Configs of the baseline language
 
@@ -142,6 +142,7 @@ def selections(draw: st.DrawFn) -> Selection:
             save_child=draw(st.booleans()),
             match_all=draw(st.booleans()),
             span=NOWHERE,
+            next=draw(st.none() | st.none() | st.sampled_from([1, 2, 3, 11, MAX_NUMBER])),
         )
         for number in range(number_of_rules)
     )

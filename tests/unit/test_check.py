@@ -13,10 +13,10 @@ import atbprobe_rules
 from atbprobe_rules import ConfigError, parse_config
 from atbprobe_rules.check import MAX_BYTES, CheckedConfig, check_config
 from atbprobe_rules.diagnostics import Code, Severity, Span
-from atbprobe_rules.fields import FIELDS, FORMER_NAMES, LATER_FIELDS, nearest_word
+from atbprobe_rules.fields import FIELDS, FORMER_NAMES, nearest_word
+from atbprobe_rules.number_terms import MAX_MARKS
 from atbprobe_rules.parse import MAX_TOKENS
 from atbprobe_rules.selection import MAX_NUMBER, Literal, NamePart, NumberFilter, Rule, Tasks
-from atbprobe_rules.terms import MAX_MARKS
 from case_file import Case, diagnostics_of, load_cases
 
 numbers = st.integers(0, 12) | st.integers(0, MAX_NUMBER)
@@ -222,11 +222,6 @@ def test_keys_up_to_the_limit_of_a_file_are_all_reported() -> None:
     count = MAX_TOKENS // 4 - 1
     checked = parse_config("{" + ",".join(f'"k{i}": 0' for i in range(count)) + "}")
     assert codes(checked) == [Code.UNKNOWN_KEY] * count
-
-
-@pytest.mark.parametrize("key", sorted(LATER_FIELDS))
-def test_keys_of_later_versions_are_told_apart(key: str) -> None:
-    assert codes(parse_config(json.dumps({key: None}))) == [Code.NOT_IN_THIS_VERSION]
 
 
 @pytest.mark.parametrize("former", [*FORMER_NAMES, "--save-operation-ids", "ER"])

@@ -12,7 +12,6 @@ from atbprobe_rules.evaluate import decide_many
 from atbprobe_rules.program import Program
 from atbprobe_rules.selection import (
     MAX_NUMBER,
-    AnyCharacter,
     AnyDepth,
     IdTerm,
     Literal,
@@ -107,7 +106,7 @@ def test_nothing_is_enabled_while_dumping_is_off() -> None:
 def test_too_many_parts_name_the_costliest_term() -> None:
     long_term = name_term(*(part(f"p{number}") for number in range(400)))
     others = tuple(name_term(part(f"a{number}"), part("b")) for number in range(2000))
-    with pytest.raises(ProgramTooLargeError, match=r"4096 parts; the costliest term is \"p0/p1/.*…\"$") as caught:
+    with pytest.raises(ProgramTooLargeError, match="4096 parts") as caught:
         compiled(rule(1, (*others, long_term)))
     assert caught.value.term is long_term
 
@@ -115,18 +114,14 @@ def test_too_many_parts_name_the_costliest_term() -> None:
 def test_a_stride_that_needs_too_many_states_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern, "MAX_POSITIONS", 5000)
     single = IdTerm((NumberRange(7, 7, 1, NOWHERE),), False, False, NOWHERE)
-    stride = IdTerm((NumberRange(0, MAX_NUMBER, 1009, NOWHERE),), False, False, NOWHERE)
-    with pytest.raises(ProgramTooLargeError, match=r"5000 positions; .* \"0-18446744073709551615/1009\"$") as caught:
+    stride = IdTerm((NumberRange(0, MAX_NUMBER, 997, NOWHERE),), False, False, NOWHERE)
+    with pytest.raises(ProgramTooLargeError, match="5000 positions") as caught:
         compiled(rule(1, ids=(single, stride)))
     assert caught.value.term is stride
 
 
 def test_an_image_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "MAX_IMAGE_BYTES", 1000)
-    with pytest.raises(ProgramTooLargeError, match=r"of 1000 bytes; the costliest term is \"attention\"$"):
-        compiled(rule(1, (name_term(part("att")), name_term(part("attention")))))
-
-
-def test_atoms_that_are_not_in_this_version() -> None:
-    with pytest.raises(ValueError, match="AnyCharacter"):
-        compiled(rule(1, (name_term(NamePart((AnyCharacter(),), NOWHERE)),)))
+    with pytest.raises(ProgramTooLargeError, match="of 1000 bytes") as caught:
+        compiled(rule(1, (name_term(part("att")), long_term := name_term(part("attention")))))
+    assert caught.value.term is long_term

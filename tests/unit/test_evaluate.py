@@ -53,6 +53,8 @@ def test_the_largest_round(program: Program) -> None:
 def test_as_many_rounds_as_directories(program: Program) -> None:
     with pytest.raises(ValueError, match="2 directories"):
         decide_many(program, [1], ["a", "b"])
+    with pytest.raises(ValueError, match="as many earlier executions"):
+        decide_many(program, [1, 1], ["a", "b"], [0])
 
 
 def test_program_without_terms() -> None:

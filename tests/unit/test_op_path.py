@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atbprobe_rules.op_path import OpComponent, OpPath, parse_op_path
+from atbprobe_rules.op_path import OpComponent, OpPath, execution_key, parse_op_path
 from atbprobe_rules.selection import MAX_NUMBER
 
 
@@ -97,6 +97,15 @@ def test_a_leading_slash_makes_an_empty_head() -> None:
     path = parse_op_path("/0_1/0/2_A")
     assert path is not None
     assert (path.device, path.count, len(path.components)) == (None, b"0_1", 2)
+
+
+@given(st.binary(), st.binary().map(lambda raw: raw.replace(b"/", b"_")), st.binary())
+def test_executions_of_an_op_differ_in_the_count_alone(head: bytes, count: bytes, path: bytes) -> None:
+    head = head.replace(b"/", b"_")
+    key = execution_key(b"/".join([head, count, path]))
+    assert key == execution_key(b"/".join([head, b"0", path]))
+    assert key != execution_key(b"/".join([head, count, path + b"/"]))
+    assert key != execution_key(b"/".join([head + b"0", count, path]))
 
 
 @given(st.binary())

@@ -32,6 +32,8 @@ COMMANDS = {
     "watch": CommandPlace("watch", "Publish a config's rules whenever it changes."),
     "status": CommandPlace("status", "Show the rules in force and the processes that have them."),
     "wait": CommandPlace("wait", "Wait until an edit has been taken everywhere."),
+    "run": CommandPlace("run", "Run one command with the probe loaded."),
+    "compile": CommandPlace("compile", "Compile rules to a file, for machines without Python."),
     "stop": CommandPlace("stop", "End the watcher of a config."),
     "demo": CommandPlace("demo", "Dump from a small model on the CPU, changing the rules while it runs."),
     "lib": CommandPlace("lib", "Print the path of the library to preload."),

@@ -1,31 +1,57 @@
-"""The table of `status`, for a person."""
+"""The tables of `status`, for a person."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.filesize import decimal
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from atbprobe_rules.channel import Process
 from atbprobe_rules.cli.rollout_text import describe_rejection
+from atbprobe_rules.diagnostics import printable
+from atbprobe_rules.host_processes import HostProcess
 from atbprobe_rules.status import Status, taken_at
 
+MOST_PROCESS_COLUMNS = 8
+"""In the table of hits; with more processes it has sums alone."""
 
-def print_status(status: Status) -> None:
-    """Print what is in force, what is not, and one line for each process."""
+
+def print_status(status: Status, absent: Sequence[HostProcess]) -> None:
+    """Print what is in force, what is not, one line for each process, and hosts that are missing among them."""
     console = Console(highlight=False)
-    console.print(f"config   {escape(status.config)}", soft_wrap=True)
-    console.print(f"rules    {escape(_rules(status))}")
-    console.print(f"watcher  {escape(_watcher(status))}", soft_wrap=True)
+    for part in _parts(status, absent):
+        console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def render_status(status: Status, absent: Sequence[HostProcess]) -> RenderableType:
+    """Return the same as one thing to show."""
+    return Group(*_parts(status, absent))
+
+
+def _parts(status: Status, absent: Sequence[HostProcess]) -> Iterator[RenderableType]:
+    yield Text(f"config   {printable(status.config)}")
+    yield Text(f"rules    {_rules(status)}")
+    yield Text(f"watcher  {printable(_watcher(status))}")
     if status.rejected is not None:
-        console.print("refused  the last edit:")
-        console.print(escape(describe_rejection(status.rejected)), soft_wrap=True)
-    if not status.processes:
-        console.print("no process has loaded the probe and used it yet")
-        return
-    console.print(_process_table(status))
+        yield Text("refused  the last edit:")
+        yield Text(describe_rejection(status.rejected))
+    if status.processes:
+        yield _process_table(status)
+        if status.published is not None and len(status.published.rule_names) > 1:
+            yield _hits_table(status, status.published.rule_names)
+    else:
+        yield Text("no process has loaded the probe and used it yet")
+        if not absent:
+            yield Text(
+                "no program of this user runs ATB at the moment; one that is started in a shell that has sourced "
+                "load_atb_probe.sh shows up here with its first operation"
+            )
+    for process in absent:
+        yield Text(printable(process.explain()))
 
 
 def _rules(status: Status) -> str:
@@ -43,8 +69,12 @@ def _watcher(status: Status) -> str:
     return f"process {status.watcher.pid}, log {status.log}"
 
 
+def _new_table() -> Table:
+    return Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left")
+
+
 def _process_table(status: Status) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    table = _new_table()
     for title in ("pid", "device"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("rules", overflow="fold")
@@ -63,7 +93,20 @@ def _process_table(status: Status) -> Table:
             ", ".join(f"{reason} {count:,}" for reason, count in process.lost.items()) or "-",
         )
     table.caption = "seen and selected: operations; saved: tensors"
-    table.caption_justify = "left"
+    return table
+
+
+def _hits_table(status: Status, rule_names: Sequence[str]) -> Table:
+    table = _new_table()
+    table.add_column("rule", overflow="fold")
+    shown = status.processes if len(status.processes) <= MOST_PROCESS_COLUMNS else []
+    for title in (*(str(process.pid) for process in shown), "all"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for number, name in enumerate(rule_names):
+        hits = [process.hits[number] for process in status.processes]
+        columns = hits if shown else []
+        table.add_row(Text(printable(name)), *(f"{count:,}" for count in columns), f"{sum(hits):,}")
+    table.caption = "operations that each rule has selected, by process"
     return table
 
 

@@ -1,0 +1,45 @@
+"""`explain --ops` as data: executions are counted by the lines given, per op and in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from atbprobe_rules.check import check_config
+from atbprobe_rules.compiler import compile_selection
+from atbprobe_rules.explain import Op, explain_ops
+from atbprobe_rules.program import Program
+
+CONFIG = b'{"dump_enable": true, "exec_range": "all", "op_name": "A", "save_child": true}'
+
+
+def program(next: int | None) -> Program:
+    selection = check_config(CONFIG, "config.json").require()
+    (rule,) = selection.rules
+    return compile_selection(replace(selection, rules=(replace(rule, next=next),)), bytes(32))
+
+
+def selected(program: Program, *lines: str) -> list[bool]:
+    return [explanation.selected for explanation in explain_ops(program, map(Op.from_line, lines))]
+
+
+def test_lines_of_an_op_are_its_executions() -> None:
+    lines = ["1329\t0_1/9/1_A", "7\t0_1/9/2_A", "0_1/10/1_A", "8\t0_1/9/2_A/0_B", "1331\t0_1/11/1_A", "0_1/9/2_A"]
+    assert selected(program(2), *lines) == [True, True, True, True, False, True]
+    assert selected(program(1), *lines) == [True, True, False, True, False, False]
+    assert selected(program(None), *lines) == [True] * 6
+
+
+def test_processes_and_devices_count_apart() -> None:
+    lines = ["0_1/0/1_A", "1_1/0/1_A", "0_2/0/1_A", "0_1/1/1_A"]
+    assert selected(program(1), *lines) == [True, True, True, False]
+
+
+def test_many_lines() -> None:
+    """More than are decided at a time."""
+    lines = [f"0_1/{number}/{number % 1000}_A" for number in range(70_000)]
+    answers = selected(program(68), *lines)
+    assert (answers.count(True), answers[67_999], answers[68_000]) == (68_000, True, False)
+
+
+def test_what_is_no_op_path_is_not_selected() -> None:
+    assert selected(program(1), "", "0_1", "0_1/0", "0_1/0/1_A", "x/y") == [False, False, False, True, False]
