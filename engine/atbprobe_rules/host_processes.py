@@ -54,23 +54,25 @@ _SENTENCES = {
     Absence.OTHER_CONFIG: "has the probe for another config; see its ATB_DUMP_CONFIG",
     Absence.OWN_IMAGE: "has rules of its own by ATBPROBE_IMAGE, which no edit changes",
     Absence.WRONG_ABI: (
-        "has the probe for the other C++ string ABI than its ATB, which never calls it; source ATB's set_env.sh, "
-        "then load_atb_probe.sh again"
+        "has the probe for the other C++ string ABI than its ATB, which never asks it for an operation; source ATB's "
+        "set_env.sh, then load_atb_probe.sh again"
     ),
     Absence.NOT_CALLED: "has the probe loaded and has not run an operation yet",
 }
 
 
 def absent_processes(config: str, attached: set[int]) -> list[HostProcess]:
-    """Return the host processes of this user that are not among `attached` (pids), by pid."""
-    found = []
-    for pid in _own_pids():
-        if pid in attached:
-            continue
-        process = _look(pid, config)
-        if process is not None:
-            found.append(process)
-    return found
+    """Return the host processes of this user that are not among `attached` (pids), by pid.
+
+    A process with the wrong ABI is among them even if it is attached: it asks those questions that have no string in
+    them, and none of those that select an operation.
+    """
+    processes = (_look(pid, config) for pid in _own_pids())
+    return [
+        process
+        for process in processes
+        if process is not None and (process.pid not in attached or process.absence is Absence.WRONG_ABI)
+    ]
 
 
 def _own_pids() -> Iterator[int]:

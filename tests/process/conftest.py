@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from bash_session import Installation
-from probed_host import Probed
+from probed_host import Probed, command
 from saver_driver import Driver, StartDriver, running_drivers
 
 from atbprobe_rules.installation import script_folder
@@ -44,3 +45,11 @@ def start(native_file: Callable[[str], Path], tmp_path: Path) -> Iterator[StartD
 def driver(start: StartDriver) -> Driver:
     """A saver driver."""
     return start()
+
+
+@pytest.fixture
+def watched(probed: Probed) -> Iterator[Probed]:
+    """A config with a watcher in the background, held by this process."""
+    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(probed.config))
+    yield probed
+    command("stop", "--config", str(probed.config))

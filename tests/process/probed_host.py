@@ -113,9 +113,11 @@ def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[
 class _Host:
     """A process that takes a line on stdin and answers with a line on stdout. Its stderr is kept."""
 
-    def __init__(self, program: Path, environment: dict[str, str], options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, program: Path, environment: dict[str, str], options: Sequence[str] = (), launcher: Sequence[str] = ()
+    ) -> None:
         self._host = subprocess.Popen(
-            [str(program), *options],
+            [*launcher, str(program), *options],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -188,10 +190,12 @@ class ProbeCaller(_Host):
 
 
 class Model(_Host):
-    """The stand-in's transformer, a step at a time."""
+    """The stand-in's transformer, a step at a time. A launcher becomes it in the end."""
 
-    def __init__(self, program: Path, environment: dict[str, str], options: Sequence[str]) -> None:
-        super().__init__(program, environment, ["--control", "--quiet", *options])
+    def __init__(
+        self, program: Path, environment: dict[str, str], options: Sequence[str], launcher: Sequence[str] = ()
+    ) -> None:
+        super().__init__(program, environment, ["--control", "--quiet", *options], launcher)
 
     def __enter__(self) -> Model:
         assert self.read_line() == f"ready {self.pid}"

@@ -7,44 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from probed_host import WAIT_SECONDS, Probed, command
+from watching import CHILDREN, LAYERS, OFF, settle, status, wait, wait_for_end
 
 from atbprobe_rules.channel import Channel, channel_folder
 from atbprobe_rules.config_file import NO_FILE_HASH
 from atbprobe_rules.rollout import Stage, wait_for
-
-LAYERS = {"dump_enable": True, "exec_range": "all"}
-CHILDREN = {"dump_enable": True, "exec_range": "all", "op_name": "attention", "save_child": True}
-OFF = {"dump_enable": False}
-
-
-@pytest.fixture
-def watched(probed: Probed) -> Iterator[Probed]:
-    """A config with a watcher in the background, held by this process."""
-    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(probed.config))
-    yield probed
-    command("stop", "--config", str(probed.config))
-
-
-def status(probed: Probed) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(command("status", "--json", "--config", str(probed.config)).stdout)
-    return answer
-
-
-def wait(probed: Probed, *options: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    return command("wait", "--config", str(probed.config), *options, check=check)
-
-
-def settle(probed: Probed) -> Stage:
-    """Wait until the watcher is done with the file."""
-    with Channel.attach(channel_folder(str(probed.config))) as channel:
-        return wait_for(channel, probed.config, lambda look: look.is_settled_in_watcher, WAIT_SECONDS).stage
 
 
 def test_an_edit_reaches_a_process(watched: Probed) -> None:
@@ -223,12 +195,6 @@ def test_a_watcher_that_was_killed_is_replaced(watched: Probed) -> None:
     assert now["watcher"]["alive"] is True
     assert now["watcher"]["pid"] != pid
     assert now["generation"] == 2
-
-
-def wait_for_end(pid: int) -> None:
-    until = time.monotonic() + WAIT_SECONDS
-    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
-        assert time.monotonic() < until, "it does not end"
 
 
 def test_released_by_its_last_holder_it_ends_and_takes_its_channel_along(probed: Probed, runtime_dir: Path) -> None:
