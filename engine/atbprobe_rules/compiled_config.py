@@ -8,7 +8,7 @@ from pathlib import Path
 from atbprobe_rules.check import CheckedConfig, check_config
 from atbprobe_rules.compiler import ProgramTooLargeError, compile_selection
 from atbprobe_rules.config_file import Reading
-from atbprobe_rules.diagnostics import Code, Diagnostic, Span, error
+from atbprobe_rules.diagnostics import Code, Diagnostic, Span, error, sort_by_place
 from atbprobe_rules.program import Program
 
 
@@ -30,8 +30,8 @@ def compile_config(reading: Reading, config: Path) -> CompiledConfig:
     try:
         return CompiledConfig(checked, compile_selection(checked.selection, reading.content_hash))
     except ProgramTooLargeError as failure:
-        found = _too_complex(failure)
-        return CompiledConfig(replace(checked, selection=None, diagnostics=(found,)), None)
+        diagnostics = sort_by_place((*checked.diagnostics, _too_complex(failure)))
+        return CompiledConfig(replace(checked, selection=None, diagnostics=diagnostics), None)
 
 
 def _too_complex(failure: ProgramTooLargeError) -> Diagnostic:

@@ -25,12 +25,14 @@ class Reading:
     """What was found: the content, or why there is none. Two equal readings need no second look.
 
     `data` holds at most one byte more than a config may have. `missing` says that there is no file; `fault` says in
-    words why a file that is there was not read.
+    words why a file that is there was not read. With `distrusted` that is its owner or its mode, and whoever reads a
+    file from anybody has the data all the same.
     """
 
     data: bytes | None = None
     missing: bool = False
     fault: str | None = None
+    distrusted: bool = False
 
     @property
     def content_hash(self) -> bytes:
@@ -53,8 +55,13 @@ def read_config_file(path: Path, *, from_anybody: bool = False) -> Reading:
     except OSError as error:
         return Reading(fault=f"{path}: {error.strerror}")
     try:
-        fault = _distrust(path, os.fstat(descriptor), from_anybody)
-        return Reading(fault=fault) if fault is not None else Reading(data=_read(descriptor, MAX_BYTES + 1))
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return Reading(fault=f"{path} is not a regular file")
+        fault = _distrust(path, status)
+        if fault is not None and not from_anybody:
+            return Reading(fault=fault, distrusted=True)
+        return Reading(_read(descriptor, MAX_BYTES + 1), fault=fault, distrusted=fault is not None)
     except OSError as error:
         return Reading(fault=f"{path}: {error.strerror}")
     finally:
@@ -69,12 +76,10 @@ def _read(descriptor: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _distrust(path: Path, status: os.stat_result, from_anybody: bool) -> str | None:
-    if not stat.S_ISREG(status.st_mode):
-        return f"{path} is not a regular file"
+def _distrust(path: Path, status: os.stat_result) -> str | None:
     owned = status.st_uid in (os.geteuid(), 0)
     closed = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if from_anybody or (owned and closed):
+    if owned and closed:
         return None
     return (
         f"{path} belongs to {_user_name(status.st_uid)} and has mode {stat.S_IMODE(status.st_mode):04o}: "

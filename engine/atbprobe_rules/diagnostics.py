@@ -29,16 +29,20 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 
 
 class Severity(enum.Enum):
-    """An error refuses the config; a warning does not."""
+    """An error refuses the config; a warning and a note do not. A note is the answer to a question that was asked."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 class Code(enum.Enum):
     """The stable names of everything a config can be told."""
 
     # the file as a whole
+    NO_FILE = "no-file"
+    UNREADABLE_FILE = "unreadable-file"
+    UNTRUSTED_FILE = "untrusted-file"
     TOO_LARGE = "too-large"
     NOT_UTF8 = "not-utf8"
     EMPTY_FILE = "empty-file"
@@ -87,6 +91,15 @@ class Code(enum.Enum):
     DEAD_RULE = "dead-rule"
     SHADOWED_RULE = "shadowed-rule"
     UNUSED_KEY = "unused-key"
+    # notes: what the published probe makes of the file
+    COMPAT_SAME = "compat-same"
+    COMPAT_UNREADABLE = "compat-unreadable"
+    COMPAT_NOT_TOLD = "compat-not-told"
+    COMPAT_IGNORED = "compat-ignored"
+    COMPAT_OVERRIDDEN = "compat-overridden"
+    COMPAT_DEFAULT = "compat-default"
+    COMPAT_NOTHING = "compat-nothing"
+    COMPAT_OTHER_VALUE = "compat-other-value"
 
 
 @dataclass(frozen=True, order=True)
@@ -126,8 +139,10 @@ class Source:
         """Return the line that holds `offset`, without its line break."""
         line = bisect.bisect_right(self._line_starts, offset)
         start = self._line_starts[line - 1]
-        match = _LINE_BREAK.search(self.text, start)
-        return Span(start, (match.start() if match else len(self.text)) - start)
+        if line == len(self._line_starts):
+            return Span(start, len(self.text) - start)
+        end = self._line_starts[line]
+        return Span(start, end - (2 if self.text.endswith("\r\n", start, end) else 1) - start)
 
     def slice(self, span: Span) -> str:
         """Return the characters of `span`."""
@@ -181,6 +196,11 @@ def error(code: Code, span: Span, message: str, hint: str | None = None, *relate
 def warning(code: Code, span: Span, message: str, hint: str | None = None, *related: Related) -> Diagnostic:
     """Make a warning."""
     return Diagnostic(code, Severity.WARNING, span, message, hint, related)
+
+
+def note(code: Code, span: Span, message: str, hint: str | None = None, *related: Related) -> Diagnostic:
+    """Make a note."""
+    return Diagnostic(code, Severity.NOTE, span, message, hint, related)
 
 
 def sort_by_place(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

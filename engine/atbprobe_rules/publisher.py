@@ -16,6 +16,7 @@ from atbprobe_rules.check import check_config
 from atbprobe_rules.compiled_config import compile_config
 from atbprobe_rules.compiler import compile_selection
 from atbprobe_rules.config_file import NO_FILE_HASH, Reading, read_config_file
+from atbprobe_rules.file_check import check_reading
 from atbprobe_rules.image import encode
 from atbprobe_rules.program import Program
 
@@ -84,7 +85,8 @@ class Publisher:
             checked = compile_config(reading, self._config).checked
             self._reject(checked.to_json(), checked.render(), reading.content_hash)
         elif reading.fault is not None:
-            self._reject(_fault_to_json(self._config, reading.fault), reading.fault, reading.content_hash)
+            note = check_reading(reading, self._config).to_json()
+            self._reject(note, reading.fault, reading.content_hash)
 
     def _turn_off(self) -> None:
         self._channel.write_note(REJECTED_NOTE, None)
@@ -117,18 +119,3 @@ def dumping_off() -> Program:
     """Return the rules of a config that is not there."""
     selection = check_config(b"{}", "").require()
     return compile_selection(selection, NO_FILE_HASH)
-
-
-def _fault_to_json(config: Path, fault: str) -> dict[str, Any]:
-    """Return what `check --json` would print of a file that cannot be read at all."""
-    diagnostic = {
-        "code": "untrusted-file",
-        "severity": "error",
-        "line": 1,
-        "column": 1,
-        "length": 0,
-        "message": fault,
-        "hint": None,
-        "related": [],
-    }
-    return {"file": str(config), "ok": False, "diagnostics": [diagnostic]}

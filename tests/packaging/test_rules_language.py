@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 import subprocess
 import textwrap
@@ -11,10 +13,10 @@ from typing import NamedTuple
 import pytest
 
 from atbprobe_rules.check import check_config
-from atbprobe_rules.compiled_config import compile_config
 from atbprobe_rules.config_file import read_config_file
-from atbprobe_rules.diagnostics import Code
+from atbprobe_rules.diagnostics import Code, render_all
 from atbprobe_rules.fields import FIELDS, LATER_FIELDS, Place
+from atbprobe_rules.file_check import check_file
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "rules-language.md").read_text(encoding="utf-8")
 EXPLANATION, MESSAGES = PAGE.split("\n## Messages\n")
@@ -55,9 +57,13 @@ def test_an_example_prints_what_it_says(example: Example, tmp_path: Path, monkey
         subprocess.run(["bash", "-c", example.config[2:]], check=True)
     else:
         config.write_text(example.config, encoding="utf-8")
-    checked = compile_config(read_config_file(config, from_anybody=True), config).checked
-    assert example.code in {diagnostic.code.value for diagnostic in checked.diagnostics}
-    assert checked.render().split("\n") == example.printed.split("\n")
+        config.chmod(0o600)
+    answer = check_file(read_config_file(config, from_anybody=True), config, compat=True)
+    assert answer.published is not None
+    said = answer.published.notes if example.code.startswith("compat-") else answer.checked.diagnostics
+    assert example.code in {diagnostic.code.value for diagnostic in said}
+    printed = example.printed.replace("alice", pwd.getpwuid(os.geteuid()).pw_name)
+    assert render_all(said, answer.checked.source).split("\n") == printed.split("\n")
 
 
 def test_every_value_is_valid() -> None:

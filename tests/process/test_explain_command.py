@@ -1,8 +1,11 @@
-"""`atbprobe-rules explain CONFIG --ops`: one answer for each line, the same as the recorded ones."""
+"""`atbprobe-rules explain CONFIG`: with --ops one answer for each line, the same as the recorded ones; with --program
+the tables."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +19,13 @@ OTHER = "0_1/0/2_Prefill_layer/0_RmsNorm"
 
 
 def explain(config: Path, ops: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return run(config, "--ops", "-", *options, given=ops)
+
+
+def run(config: Path, *options: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "atbprobe_rules", "explain", str(config), "--ops", "-", *options],
-        input=ops,
+        [sys.executable, "-m", "atbprobe_rules", "explain", str(config), *options],
+        input=given,
         capture_output=True,
         encoding="utf-8",
         errors="surrogateescape",
@@ -110,3 +117,90 @@ def test_it_answers_as_recorded(config: Path) -> None:
         selected = [json.loads(line)["selected"] for line in done.stdout.splitlines()]
         recorded = [bool(in_range and in_dir) for _, _, in_range, in_dir in record["queries"]]
         assert selected == recorded, record["config"]
+
+
+def test_the_program_for_people(config: Path) -> None:
+    config.write_text(json.dumps({**GOOD, "op_name": "ab,c/d", "device": "3", "save_child": True}))
+    done = run(config, "--program")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert f"  config SHA-256 {hashlib.sha256(config.read_bytes()).hexdigest()}" in lines
+    tables = tables_of(lines)
+    assert tables["rules"] == [
+        "1: ids and names, any of them; in: tensor+statistics; out: tensor+statistics; with all below"
+    ]
+    assert tables["rounds -> rules"] == ["0-1 -> 1", "2- -> none"]
+    assert tables["devices -> rules"] == ["0-2 -> none", "3 -> 1", "4- -> none", "unknown -> none"]
+    assert tables["id automaton, classes of bytes"] == [r"0: \x00-0 3-^ `-\xff", "1: 1", "2: 2", "3: _"]
+    assert tables["id automaton, states"] == [
+        "0: dead",
+        "1: start; 2 -> 2, else -> 0",
+        "2: _ -> 3, else -> 0",
+        "3: 1 -> 4, else -> 0",
+        "4: all -> 0; here and below: 1",
+    ]
+    said = [state.partition("; ")[2] for state in tables["name automaton, states"]]
+    assert sorted(filter(None, said))[-3:] == ["here and below: 1", "position: 0", "position: 1"]
+    assert tables["positions of path terms"] == ["0: begins a term", "1: here and below: 1"]
+    sizes = dict(re.findall(r"^  (\w+) .* ([\d,]+) bytes$", done.stdout, flags=re.MULTILINE))
+    [total] = re.findall(r"^program: ([\d,]+) bytes$", done.stdout, flags=re.MULTILINE)
+    assert 0 < sum(map(as_number, sizes.values())) < as_number(total)
+
+
+def test_the_program_as_one_object(config: Path) -> None:
+    done = run(config, "--program", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    [line] = done.stdout.splitlines()
+    program = json.loads(line)
+    assert program["rules"] == [
+        {
+            "name": "1",
+            "enabled": True,
+            "selects": "terms",
+            "match": "any",
+            "save_child": False,
+            "in": ["tensor", "statistics"],
+            "out": ["tensor", "statistics"],
+        }
+    ]
+    assert [numbers["rules"] for numbers in program["rounds"]] == [["1"], []]
+    assert program["names"] is None
+
+
+def test_long_tables_are_cut_unless_all_is_asked_for(config: Path) -> None:
+    config.write_text(json.dumps({**GOOD, "ids": ",".join(f"{number}_{number**2}" for number in range(100, 200, 9))}))
+    cut, whole = (run(config, "--program", *options).stdout.splitlines() for options in ([], ["--all"]))
+    states, all_states = (tables_of(lines)["id automaton, states"] for lines in (cut, whole))
+    assert states[:-1] == all_states[: len(states) - 1]
+    left_out = len(all_states) - len(states) + 1
+    assert states[-1] == f"... and {left_out} more lines: --all shows them"
+
+
+def test_a_refused_config_has_no_program(config: Path) -> None:
+    config.write_text('{"ids": 2}')
+    done = run(config, "--program")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error[wrong-type]" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--ops", "-", "--program"], ["--ops", "-", "--all"], ["--all"]], ids=str)
+def test_exactly_one_thing_is_explained(config: Path, options: list[str]) -> None:
+    done = run(config, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Usage: atbprobe-rules explain" in done.stderr
+
+
+def tables_of(lines: list[str]) -> dict[str, list[str]]:
+    """Return the lines of each table by its title."""
+    tables: dict[str, list[str]] = {}
+    table: list[str] = []
+    for line in lines:
+        if line.startswith("  "):
+            table.append(line[2:])
+        else:
+            table = tables.setdefault(line, [])
+    return tables
+
+
+def as_number(text: str) -> int:
+    return int(text.replace(",", ""))

@@ -15,9 +15,10 @@ config_option = click.option(
 )
 
 
-def resolve_config(config: Path | None) -> Path:
+def resolve_config(config: Path | None, named_by: str = "--config") -> Path:
     """Return the absolute path of the config file that is meant; a usage error if that cannot be told.
 
+    `named_by` is the word of the command line that names one.
     Links are not resolved: a channel belongs to the path as it is written in ``ATB_DUMP_CONFIG``.
     """
     if config is not None and str(config) != ".":  # which is what an empty word becomes
@@ -33,9 +34,10 @@ def resolve_config(config: Path | None) -> Path:
     if len(watched) == 1:
         return Path(watched[0])
     if not watched:
-        raise click.UsageError("no config is watched here, and ATB_DUMP_CONFIG is not set: say which with --config")
+        message = f"no config is watched here, and ATB_DUMP_CONFIG is not set: say which with {named_by}"
+        raise click.UsageError(message)
     listed = "".join(f"\n  {path}" for path in watched)
-    raise click.UsageError(f"several configs are watched, say which with --config:{listed}")
+    raise click.UsageError(f"several configs are watched, say which with {named_by}:{listed}")
 
 
 def _working_directory() -> Path:

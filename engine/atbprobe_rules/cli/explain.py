@@ -11,10 +11,13 @@ import click
 
 from atbprobe_rules.cli.config_option import resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
+from atbprobe_rules.cli.words import counted
 
 if TYPE_CHECKING:
     from atbprobe_rules.explain import Explanation, Op
     from atbprobe_rules.program import Program
+
+LINES_SHOWN = 40
 
 
 @click.command("explain")
@@ -22,27 +25,56 @@ if TYPE_CHECKING:
 @click.option(
     "--ops",
     type=click.File("r", encoding="utf-8", errors="surrogateescape"),
-    required=True,
     help="A list of ops, one a line: `round<TAB>dir`, or `dir` alone, whose own number is then the round. - is stdin.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each op.")
-def command(config: Path | None, ops: TextIO, as_json: bool) -> ExitCode:
+@click.option("--program", "show_program", is_flag=True, help="Show the tables that CONFIG is compiled to.")
+@click.option("--all", "show_all", is_flag=True, help=f"With --program: all lines, not {LINES_SHOWN} of each table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each op, or one for the program.")
+def command(config: Path | None, ops: TextIO | None, show_program: bool, show_all: bool, as_json: bool) -> ExitCode:
     """Say of each op of a list whether CONFIG selects it, by which rules, and what is kept of its tensors.
 
-    Without CONFIG it is the one that the other commands take.
+    Without CONFIG it is the one that the other commands take. With --program, show instead the tables that decide.
 
     \b
     A dir is what the host calls an op, as in a dump's folders:
       0_27576/0/2_Prefill_layer/1_Attention        device_pid/round/id_name/id_name...
     """
-    program = _compile(resolve_config(config) if config is None else config)
+    if (ops is not None) == show_program:
+        raise click.UsageError("say what to explain: --ops or --program")
+    if show_all and not show_program:
+        raise click.UsageError("--all goes with --program")
+    program = _compile(resolve_config(None, "CONFIG") if config is None else config)
     if program is None:
         return ExitCode.NO
+    if ops is not None:
+        _explain_ops(program, ops, as_json)
+    else:
+        _explain_program(program, show_all, as_json)
+    return ExitCode.FINE
+
+
+def _explain_ops(program: Program, ops: TextIO, as_json: bool) -> None:
     from atbprobe_rules.explain import explain_ops
 
     for explanation in explain_ops(program, _read_ops(ops)):
         click.echo(json.dumps(explanation.to_json()) if as_json else _sentence(explanation))
-    return ExitCode.FINE
+
+
+def _explain_program(program: Program, show_all: bool, as_json: bool) -> None:
+    from atbprobe_rules.program_description import ProgramDescription
+    from atbprobe_rules.program_text import program_tables
+
+    description = ProgramDescription(program)
+    if as_json:
+        click.echo(json.dumps(description.to_json()))
+        return
+    most = None if show_all else LINES_SHOWN
+    for table in program_tables(description):
+        click.echo(table.title)
+        for line in table.lines(most):
+            click.echo(f"  {line}")
+        if most is not None and table.line_count > most:
+            click.echo(f"  ... and {counted(table.line_count - most, 'more line')}: --all shows them")
 
 
 def _compile(config: Path) -> Program | None:

@@ -27,6 +27,7 @@ class CommandPlace(NamedTuple):
 
 
 COMMANDS = {
+    "check": CommandPlace("check", "Say whether configs are taken, and what is wrong with them."),
     "explain": CommandPlace("explain", "Say which operations a config selects."),
     "watch": CommandPlace("watch", "Publish a config's rules whenever it changes."),
     "status": CommandPlace("status", "Show the rules in force and the processes that have them."),
