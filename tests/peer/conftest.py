@@ -18,7 +18,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if compared is None:
         return
     terminalreporter.section("side by side with the published library")
-    for line in compared.combinations:
+    for line in (compared.header, *compared.combinations) if compared.combinations else ():
         terminalreporter.line(line)
     terminalreporter.line(
         f"{compared.runs} runs under each library: {compared.files} files equal to the byte, "
@@ -26,3 +26,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     )
     for difference, count in sorted(compared.differences.items()):
         terminalreporter.line(f"{count:7}  {difference}")
+    terminalreporter.line(
+        f"the peer was run again {compared.runs_again} times: {compared.rows_lost} rows were missing once and there "
+        f"the next time, {compared.deaths} processes died"
+    )
+    for note in compared.notes:
+        terminalreporter.line(note)
