@@ -1,9 +1,13 @@
-"""What was compared with the published library, told at the end of the run."""
+"""Runs of the model, and what was compared with the published library, told at the end of the run."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from compared import Compared
+from model_runs import ModelRuns
+from probed_host import NativeFile
 
 COMPARED = pytest.StashKey[Compared]()
 
@@ -11,6 +15,11 @@ COMPARED = pytest.StashKey[Compared]()
 @pytest.fixture
 def compared(request: pytest.FixtureRequest) -> Compared:
     return request.config.stash.setdefault(COMPARED, Compared())
+
+
+@pytest.fixture
+def run(tmp_path: Path, native_file: NativeFile) -> ModelRuns:
+    return ModelRuns(tmp_path, native_file)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

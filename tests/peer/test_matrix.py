@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from compared import Compared, count_rows
 from differences import LATE_FILTER, NAN_IGNORED, ROW_DROPPED, SIX_DECIMALS
-from expected_dump import check_complete
-from library_run import OURS, PEER, Dump, run_model
+from library_run import OURS, PEER, Dump
+from model_runs import ModelRuns
 from pairwise import pairwise
 from side_by_side import compare_complete
 
@@ -59,36 +57,19 @@ NOTHING: dict[str, dict[str, Any]] = {
 WIDTHS = {factor: max(map(len, (factor, *values))) for factor, values in FACTORS.items()}
 
 
-class Runs(Protocol):
-    """Run the model under both libraries; return what ours left, checked against the model's own word, and the
-    differences."""
-
-    def __call__(self, abi: int, rules: dict[str, Any], options: Sequence[str] = ()) -> tuple[Dump, Counter[str]]: ...
-
-
-@pytest.fixture
-def run_both(tmp_path: Path, native_file: Callable[[str], Path], compared: Compared) -> Runs:
-    def run(abi: int, rules: dict[str, Any], options: Sequence[str] = ()) -> tuple[Dump, Counter[str]]:
-        given = {"dump_enable": True, "filter_level": 0, **rules}
-        expectation = tmp_path / "expected"
-        place = OURS.place(tmp_path, native_file, abi)
-        ours = run_model(OURS, place, given, [*options, "--expect", str(expectation)])
-        check_complete(ours, given, expectation)
-        count = itertools.count()
-        return ours, compare_complete(
-            ours,
-            lambda: run_model(PEER, PEER.place(tmp_path / str(next(count)), native_file, abi), given, options),
-            compared,
-        )
-
-    return run
+def run_both(
+    run: ModelRuns, compared: Compared, rules: dict[str, Any], options: Sequence[str] = (), abi: int = 1
+) -> tuple[Dump, Counter[str]]:
+    """Return what ours left, and the differences."""
+    ours = run(OURS, rules, *options, abi=abi)
+    return ours, compare_complete(ours, lambda: run(PEER, rules, *options, abi=abi), compared)
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS, ids=lambda combination: "-".join(combination.values()))
-def test_a_combination(run_both: Runs, compared: Compared, combination: dict[str, str]) -> None:
+def test_a_combination(run: ModelRuns, compared: Compared, combination: dict[str, str]) -> None:
     rules = {field: FIELDS[field][combination[field]] for field in FIELDS}
     options = HOSTS["files"][combination["files"]] + HOSTS["model"][combination["model"]]
-    ours, differences = run_both(HOSTS["abi"][combination["abi"]], rules, options)
+    ours, differences = run_both(run, compared, rules, options, HOSTS["abi"][combination["abi"]])
 
     assert differences.keys() <= {SIX_DECIMALS}
     compared.header = line_of({factor: factor for factor in FACTORS}, "files", "rows")
@@ -109,8 +90,8 @@ def test_the_combinations_select_something(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize("name", NOTHING)
-def test_nothing_is_selected(run_both: Runs, name: str) -> None:
-    ours, differences = run_both(1, NOTHING[name])
+def test_nothing_is_selected(run: ModelRuns, compared: Compared, name: str) -> None:
+    ours, differences = run_both(run, compared, NOTHING[name])
     assert (ours.files, ours.rows, ours.host_copies) == ({}, {}, 0)
     assert (differences[LATE_FILTER] > 0) == (name == "another device")
 
@@ -118,8 +99,8 @@ def test_nothing_is_selected(run_both: Runs, name: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "expected"), [("3:inf", set()), ("3:nan", {NAN_IGNORED}), ("2:scale=-1e30", {ROW_DROPPED})]
 )
-def test_infinities_and_nan(run_both: Runs, fault: str, expected: set[str]) -> None:
+def test_infinities_and_nan(run: ModelRuns, compared: Compared, fault: str, expected: set[str]) -> None:
     """Statistics that the peer gets wrong, and an infinity that it gets right."""
     rules = {"task": "all", "exec_range": "0,0", "save_child": True}
-    _, differences = run_both(1, rules, ["--fault", fault])
+    _, differences = run_both(run, compared, rules, ["--fault", fault])
     assert differences.keys() - {SIX_DECIMALS} == expected
