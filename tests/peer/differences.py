@@ -34,9 +34,10 @@ ROW_RACE = "row lost to a race of threads"
 UNDEFINED_NAME = "dtype -1 named `undefined`, not `undefined(-1)`: it is a type with a name of its own"
 EMPTY_TENSOR = "file and row of an empty tensor: every selected tensor is on disk and has its row"
 NOT_DECODED = "statistics of a type that the peer has none for: as many as can be decoded"
+UNQUOTED = "complex numbers without quotes: a comma in a cell would shift all that follow"
 LARGE_INTEGER = "Max or Min of a 64-bit integer as a double, as all numbers but those of float and halves are"
 
-NOT_DECODED_TYPES = {"bool", "complex32", "complex64", "complex128", "int4", "uint1"}
+NOT_DECODED_TYPES = {"bool", "complex32", "complex128", "int4", "uint1"}
 NOT_DECODED_TYPES |= {"hifloat8", "float8_e5m2", "float8_e4m3fn", "float8_e8m0"}
 NOT_DECODED_TYPES |= {"float6_e3m2", "float6_e2m3", "float4_e2m1", "float4_e1m2"}
 ELEMENT_TYPES: dict[str, np.dtype[Any]] = {
@@ -79,11 +80,7 @@ def _compare_files(ours: dict[str, bytes], peer: dict[str, bytes]) -> Counter[st
 def _compare_rows(name: str, ours: Dump, peer: Dump) -> Counter[str]:
     """The peer's rows come in any order; a row is known by all that is no statistic."""
     met: Counter[str] = Counter()
-    named = [_with_our_name(row) for row in peer.rows[name]]
-    renamed = sum(row != given for row, given in zip(named, peer.rows[name], strict=True))
-    if renamed:
-        met[UNDEFINED_NAME] = renamed
-    theirs = _by_place(named)
+    theirs = _by_place(_in_our_form(row, met) for row in peer.rows[name])
     for place, rows in _by_place(ours.rows[name]).items():
         found = theirs.pop(place, [])
         if len(found) > len(rows):
@@ -99,8 +96,16 @@ def _compare_rows(name: str, ours: Dump, peer: Dump) -> Counter[str]:
     return met
 
 
-def _with_our_name(row: Row) -> Row:
-    return (*row[:DTYPE], "undefined", *row[DTYPE + 1 :]) if row[DTYPE] == "undefined(-1)" else row
+def _in_our_form(row: Row, met: Counter[str]) -> Row:
+    """A row of the peer as it would be here, but for the numbers; adds to `met` what had to be changed."""
+    if row[DTYPE] == "undefined(-1)":
+        met[UNDEFINED_NAME] += 1
+        return (*row[:DTYPE], "undefined", *row[DTYPE + 1 :])
+    if row[DTYPE] == "complex64" and len(row) == TENSOR_PATH + 1 + 3:
+        met[UNQUOTED] += 1
+        parts = iter(row[MAX : NORM + 3])
+        return (*row[:MAX], *map(",".join, zip(parts, parts, strict=True)), *row[NORM + 3 :])
+    return row
 
 
 def _by_place(rows: Iterable[Row]) -> dict[Row, list[Row]]:
@@ -133,10 +138,18 @@ def _compare_statistics(ours: Row, peer: Row, dump: Dump) -> Counter[str]:
 
 def _is_rounded(exact: str, text: str) -> bool:
     """Whether a number was printed with six decimals (after sums in another order)."""
+    if exact.startswith("("):
+        pairs = zip(_parts(exact), _parts(text), strict=True)
+        return all(_is_rounded(*pair) for pair in pairs)
     if re.fullmatch(r"-?\d+\.\d{6}", text) is None:
         return False
     value = float(exact)
     return math.isfinite(value) and abs(value - float(text)) <= 0.51e-6 + 1e-12 * abs(value)
+
+
+def _parts(number: str) -> list[str]:
+    """Of a complex number."""
+    return number.removeprefix("(").removesuffix(")").split(",")
 
 
 def _is_large_integer(dtype: str, ours: str, peer: str) -> bool:
