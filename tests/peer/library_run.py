@@ -75,6 +75,11 @@ BOTH = (OURS, PEER)
 def run_model(library: Library, place: Probed, rules: dict[str, Any] | str, options: Sequence[str] = ()) -> Dump:
     """Run the stand-in's model to its end; raises DiedError if the peer brought it to another one."""
     library.take(place, rules)
+    return run_under_rules_in_force(library, place, options)
+
+
+def run_under_rules_in_force(library: Library, place: Probed, options: Sequence[str] = ()) -> Dump:
+    """As `run_model`, whose rules are there already."""
     report_file = place.folder / "report.json"
     program = place.native_file(f"standin_model_abi{place.abi}")
     done = subprocess.run(
