@@ -19,8 +19,8 @@ class Compared:
     rows: int = 0
     differences: Counter[str] = field(default_factory=Counter)
     runs_again: int = 0
-    rows_lost: int = 0
-    deaths: int = 0
+    lost: int = 0
+    failures: int = 0
     notes: list[str] = field(default_factory=list)
 
     def note(self, dump: Dump, differences: Counter[str]) -> None:

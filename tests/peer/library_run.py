@@ -17,6 +17,10 @@ from benchmarks.published_peer import peer_library
 
 Row = tuple[str, ...]
 DEVICE = 3
+HEADER = (
+    "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,"
+    "Max,Min,Mean,Norm,Tensor Path"
+)
 # Stands for the process's own id wherever one is part of a name.
 PID = "PID"
 # One layer, three steps: a prefill and two decodes, which a second model in the same process runs.
@@ -26,6 +30,10 @@ SMALL_MODEL += ["--vocabulary", "32", "--prompt-tokens", "4", "--steps", "3", "-
 
 class DiedError(Exception):
     """The process with the peer's library was ended by a signal, or by an exception that came out of the library."""
+
+
+class BrokenTableError(AssertionError):
+    """A statistic.csv does not begin with its header, the one of the format."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +119,10 @@ def collect(place: Probed, pid: int, host_copies: int = 0) -> Dump:
 
 
 def _read_rows(text: str, place: Probed, pid: int) -> list[Row]:
-    header, *rows = csv.reader(text.splitlines())
-    assert ",".join(header) == (
-        "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,"
-        "Max,Min,Mean,Norm,Tensor Path"
-    )
+    header, _, rest = text.partition("\n")
+    if header != HEADER:
+        raise BrokenTableError(f"a table begins with {header!r}")
+    rows = csv.reader(rest.splitlines())
     return sorted(tuple(_without(cell, place, pid) for cell in row) for row in rows)
 
 

@@ -1,37 +1,40 @@
-"""Compares a run of ours with one of the peer, which is run again when its threads lost a row."""
+"""Compares a run of ours with one of the peer, which is run again when its threads lost a row or a file."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 
-from compared import Compared
-from differences import ROW_RACE, UnexplainedError, compare
-from library_run import DiedError, Dump
+from compared import Compared, count_rows
+from differences import RACES, UnexplainedError, compare
+from library_run import BrokenTableError, DiedError, Dump
 
-# A row that is missing in as many runs in a row is not lost to chance.
+# What is missing in as many runs in a row is not lost to chance.
 MOST_RUNS = 6
 
 
-def run_complete(run_peer: Callable[[], Dump], rows_lost: Callable[[Dump], int], compared: Compared) -> Dump:
-    """Run the peer until it lost no row; raises UnexplainedError if that never happens."""
+def run_complete(run_peer: Callable[[], Dump], count_lost: Callable[[Dump], int], compared: Compared) -> Dump:
+    """Run the peer until it lost nothing; raises UnexplainedError if that never happens."""
+    outcomes = []
     for _ in range(MOST_RUNS):
         try:
             dump = run_peer()
-        except DiedError:
-            compared.deaths += 1
+        except (DiedError, BrokenTableError) as error:
+            compared.failures += 1
+            outcomes.append(str(error))
         else:
-            lost = rows_lost(dump)
+            lost = count_lost(dump)
             if lost == 0:
                 return dump
-            compared.rows_lost += lost
+            compared.lost += lost
+            outcomes.append(f"{lost} rows or files lost of {count_rows(dump) + len(dump.files) + lost}")
         compared.runs_again += 1
-    raise UnexplainedError(f"none of {MOST_RUNS} runs under the peer was complete")
+    raise UnexplainedError(f"no run under the peer was complete: {outcomes}")
 
 
 def compare_complete(ours: Dump, run_peer: Callable[[], Dump], compared: Compared) -> Counter[str]:
     """Return how often each purposeful difference was met, and note it; raises UnexplainedError for any other one."""
-    peer = run_complete(run_peer, lambda dump: compare(ours, dump)[ROW_RACE], compared)
+    peer = run_complete(run_peer, lambda dump: sum(compare(ours, dump)[race] for race in RACES), compared)
     differences = compare(ours, peer)
     compared.note(ours, differences)
     return differences
