@@ -36,8 +36,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for difference, count in sorted(compared.differences.items()):
         terminalreporter.line(f"{count:7}  {difference}")
     terminalreporter.line(
-        f"the peer was run again {compared.runs_again} times: {compared.lost} rows and files were missing and there "
-        f"the next time, {compared.failures} processes died or left a table without a header"
+        f"the peer was run again {compared.runs_again} times: {compared.lost} rows and files were missing or torn, and "
+        f"there the next time; {compared.failures} processes died or left a table without a header"
     )
     for note in compared.notes:
         terminalreporter.line(note)

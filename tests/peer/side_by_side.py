@@ -27,7 +27,7 @@ def run_complete(run_peer: Callable[[], Dump], count_lost: Callable[[Dump], int]
             if lost == 0:
                 return dump
             compared.lost += lost
-            outcomes.append(f"{lost} rows or files lost of {count_rows(dump) + len(dump.files) + lost}")
+            outcomes.append(f"{lost} rows or files lost or torn, beside {count_rows(dump) + len(dump.files)}")
         compared.runs_again += 1
     raise UnexplainedError(f"no run under the peer was complete: {outcomes}")
 
