@@ -178,10 +178,12 @@ void after_fork_in_child() {
 
 void start(Process& self, Notices* notices) {
     self.started = true;
-    watch_control_word(self, &kNoChannelWord);
     const char* config_path = environment_config_path();
-    if (*config_path == '\0') return;
-    g_is_probed.store(true, std::memory_order_release);
+    const bool is_probed = *config_path != '\0';
+    // In this order: a thread that sees another word than that of a process not started asks no further.
+    g_is_probed.store(is_probed, std::memory_order_release);
+    watch_control_word(self, &kNoChannelWord);
+    if (!is_probed) return;
     self.config_path = new std::string(config_path);
     self.folder = new std::string();
     hold_lock_across_forks(after_fork_in_child);

@@ -106,6 +106,10 @@ std::vector<Option> option_table(Options& options) {
         {"interval-ms", "N", "pause between steps, as the pace of a real device (0)", number(options.interval_ms, 0)},
         {"threads", "N", "independent contexts, each a model of its own on its own thread (1)",
          number(options.threads, 1, 256)},
+        {"steps-in-turn", "N",
+         "first steps of each context, run one context after the other: ids of\n"
+         "                             operations are the same in every run then (0)",
+         number(options.steps_in_turn, 0)},
         {"device", "N[,N...]", "device of the process; of a list, context i gets the i-th (0)",
          [&options](const char* value) { return parse_devices(value, options.devices); }},
         {"layers", "N", "decoder layers (2)", number(model.layers, 1, 1000)},

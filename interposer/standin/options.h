@@ -36,6 +36,7 @@ struct Options {
     ModelOptions model;
     std::vector<int32_t> devices{0};
     int64_t threads = 1;
+    int64_t steps_in_turn = 0;
     uint64_t steps = 8;
     bool forever = false;
     bool control = false;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -173,9 +174,10 @@ void Session::run_steps(uint64_t steps, const std::atomic<bool>& stop) {
         ++round_;
         round_steps_ = steps;
         running_ = threads_.size();
+        turn_ = 0;
     }
     changed_.notify_all();
-    main_worker_->run(steps, stop);
+    run_worker(*main_worker_, 0, steps, stop);
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return running_ == 0; });
     steps_done_ = main_worker_->steps_done();
@@ -193,11 +195,26 @@ void Session::worker_loop(size_t index, const std::atomic<bool>& stop) {
         seen = round_;
         const uint64_t steps = round_steps_;
         lock.unlock();
-        worker.run(steps, stop);
+        run_worker(worker, index, steps, stop);
         lock.lock();
         --running_;
         changed_.notify_all();
     }
+}
+
+void Session::run_worker(Worker& worker, size_t index, uint64_t steps, const std::atomic<bool>& stop) {
+    const auto limit = static_cast<uint64_t>(options_.steps_in_turn);
+    const uint64_t in_turn = std::min(steps, limit - std::min(limit, worker.steps_done()));
+    if (in_turn > 0) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [this, index] { return turn_ == index; });
+        lock.unlock();
+        worker.run(in_turn, stop);
+        lock.lock();
+        ++turn_;
+        changed_.notify_all();
+    }
+    worker.run(steps - in_turn, stop);
 }
 
 std::string Session::report_json() const {

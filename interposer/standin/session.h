@@ -69,6 +69,7 @@ class Session {
     void run_control(const std::atomic<bool>& stop);
     void run_steps(uint64_t steps, const std::atomic<bool>& stop);
     void worker_loop(size_t index, const std::atomic<bool>& stop);
+    void run_worker(Worker& worker, size_t index, uint64_t steps, const std::atomic<bool>& stop);
 
     const Options options_;
     HostCounters counters_;
@@ -80,6 +81,7 @@ class Session {
     uint64_t round_ = 0;
     uint64_t round_steps_ = 0;
     size_t running_ = 0;
+    size_t turn_ = 0;  // the context that may do steps that are to be done in turn
     bool closed_ = false;
     std::vector<std::thread> threads_;
     std::unique_ptr<Worker> main_worker_;

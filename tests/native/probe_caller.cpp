@@ -1,7 +1,7 @@
 // A host that makes the probe calls it is told to, one a line on stdin, and answers each on stdout: for replaying
 // records of real hosts, and for questions that no model would ask.
 //
-//     <thread>\t<function>[\t<argument>...]\n   ->   true | false | done
+//     <thread>\t<function>[\t<argument>...]\n   ->   true | false | done | threw
 //
 // Threads are numbered from 0, the main thread, and live until the end; a call is finished before the next one is
 // read. Arguments: IsExecuteCountInRange round; IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex;
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -181,6 +182,15 @@ std::vector<std::string> split(const std::string& line) {
     return fields;
 }
 
+// As a host would that survives an exception which leaves the probe.
+const char* answer_of(const Function& function, const Arguments& arguments) {
+    try {
+        return function(arguments);
+    } catch (const std::exception&) {
+        return "threw";
+    }
+}
+
 const char* on_thread(std::map<std::string, std::unique_ptr<Worker>>& workers, const std::string& thread,
                       const std::function<const char*()>& work) {
     if (thread == "0") {
@@ -204,7 +214,7 @@ int main() {
         const auto fields = split(std::string(line, static_cast<size_t>(length - 1)));
         const Function& function = functions.at(fields.at(1));
         const Arguments arguments(fields.begin() + 2, fields.end());
-        const char* answer = on_thread(workers, fields.at(0), [&] { return function(arguments); });
+        const char* answer = on_thread(workers, fields.at(0), [&] { return answer_of(function, arguments); });
         std::printf("%s\n", answer);
         std::fflush(stdout);
     }

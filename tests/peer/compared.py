@@ -10,19 +10,26 @@ from library_run import Dump
 
 @dataclass
 class Compared:
-    """How much was compared, and how often each purposeful difference was met."""
+    """How much was compared, how often each purposeful difference was met, and what the peer did only sometimes."""
 
+    header: str = ""
     combinations: list[str] = field(default_factory=list)
     runs: int = 0
     files: int = 0
     rows: int = 0
     differences: Counter[str] = field(default_factory=Counter)
+    runs_again: int = 0
+    lost: int = 0
+    failures: int = 0
+    notes: list[str] = field(default_factory=list)
 
-    def note(self, dump: Dump, differences: Counter[str], line: str = "") -> None:
+    def note(self, dump: Dump, differences: Counter[str]) -> None:
         """Add one run under each library, of which ours left `dump`."""
         self.runs += 1
         self.files += len(dump.files)
-        self.rows += sum(map(len, dump.rows.values()))
+        self.rows += count_rows(dump)
         self.differences += differences
-        if line:
-            self.combinations.append(line)
+
+
+def count_rows(dump: Dump) -> int:
+    return sum(map(len, dump.rows.values()))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from compared import Compared
-from differences import LATE_FILTER, NAN_IGNORED, ROW_DROPPED, ROW_RACE, SIX_DECIMALS, compare
-from library_run import BOTH, Dump, run_model
+from compared import Compared, count_rows
+from differences import LATE_FILTER, NAN_IGNORED, ROW_DROPPED, SIX_DECIMALS
+from library_run import OURS, PEER, Dump
+from model_runs import ModelRuns
 from pairwise import pairwise
+from side_by_side import compare_complete
 
 pytestmark = pytest.mark.peer
 
@@ -33,6 +35,8 @@ HOSTS: dict[str, dict[str, Any]] = {
         "float": ["--dtype", "float", "--logits", "bf16"],
         "plug-ins": ["--plugin-operations"],
         "other thread": ["--execute-on-other-thread"],
+        # Ids of operations are drawn in the first prefill and the first decode, so that ids select the same again.
+        "three threads": ["--threads", "3", "--steps-in-turn", "2", "--steps", "4"],
         "two setups": ["--setups-per-execute", "2", "--token-ids", "int32"],
     },
 }
@@ -49,60 +53,54 @@ NOTHING: dict[str, dict[str, Any]] = {
 }
 
 
+# The columns of the table: a factor's name, and room for its values.
+WIDTHS = {factor: max(map(len, (factor, *values))) for factor, values in FACTORS.items()}
+
+
 def run_both(
-    tmp_path: Path, native_file: Callable[[str], Path], abi: int, rules: dict[str, Any], options: list[str]
-) -> tuple[Dump, Dump]:
-    complete = {"dump_enable": True, "filter_level": 0, **rules}
-    ours, peer = (run_model(library, library.place(tmp_path, native_file, abi), complete, options) for library in BOTH)
-    return ours, peer
+    run: ModelRuns, compared: Compared, rules: dict[str, Any], options: Sequence[str] = (), abi: int = 1
+) -> tuple[Dump, Counter[str]]:
+    """Return what ours left, and the differences."""
+    ours = run(OURS, rules, *options, abi=abi)
+    return ours, compare_complete(ours, lambda: run(PEER, rules, *options, abi=abi), compared)
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS, ids=lambda combination: "-".join(combination.values()))
-def test_a_combination(
-    tmp_path: Path, native_file: Callable[[str], Path], compared: Compared, combination: dict[str, str]
-) -> None:
+def test_a_combination(run: ModelRuns, compared: Compared, combination: dict[str, str]) -> None:
     rules = {field: FIELDS[field][combination[field]] for field in FIELDS}
     options = HOSTS["files"][combination["files"]] + HOSTS["model"][combination["model"]]
-    ours, peer = run_both(tmp_path, native_file, HOSTS["abi"][combination["abi"]], rules, options)
+    ours, differences = run_both(run, compared, rules, options, HOSTS["abi"][combination["abi"]])
 
-    differences = compare(ours, peer)
-    # Rows are lost whenever two threads happen to meet: any run may show it.
-    assert differences.keys() <= {SIX_DECIMALS, ROW_RACE}
-    cells = "  ".join(f"{combination[factor]:{max(map(len, FACTORS[factor]))}}" for factor in FACTORS)
-    compared.note(ours, differences, f"{cells} {len(ours.files):5} files {len(ours.rows):3} csv")
+    assert differences.keys() <= {SIX_DECIMALS}
+    compared.header = line_of({factor: factor for factor in FACTORS}, "files", "rows")
+    compared.combinations.append(line_of(combination, len(ours.files), count_rows(ours)))
+
+
+def line_of(cells: Mapping[str, str], files: object, rows: object) -> str:
+    return "  ".join([*(f"{cells[factor]:{width}}" for factor, width in WIDTHS.items()), f"{files:>5}", f"{rows:>5}"])
 
 
 def test_the_combinations_select_something(compared: Compared) -> None:
     """Runs after the matrix; otherwise equal could mean empty."""
     if len(compared.combinations) != len(COMBINATIONS):
         pytest.skip("the matrix was not run whole")
-    empty = [line for line in compared.combinations if line.endswith(" 0 csv")]
+    empty = [line for line in compared.combinations if line.endswith(" 0")]
     assert len(empty) <= len(COMBINATIONS) // 10
     assert compared.differences[SIX_DECIMALS] > 0
 
 
 @pytest.mark.parametrize("name", NOTHING)
-def test_nothing_is_selected(tmp_path: Path, native_file: Callable[[str], Path], compared: Compared, name: str) -> None:
-    ours, peer = run_both(tmp_path, native_file, 1, NOTHING[name], [])
-    differences = compare(ours, peer)
+def test_nothing_is_selected(run: ModelRuns, compared: Compared, name: str) -> None:
+    ours, differences = run_both(run, compared, NOTHING[name])
     assert (ours.files, ours.rows, ours.host_copies) == ({}, {}, 0)
     assert (differences[LATE_FILTER] > 0) == (name == "another device")
-    compared.note(ours, differences)
 
 
 @pytest.mark.parametrize(
     ("fault", "expected"), [("3:inf", set()), ("3:nan", {NAN_IGNORED}), ("2:scale=-1e30", {ROW_DROPPED})]
 )
-def test_infinities_and_nan(
-    tmp_path: Path,
-    native_file: Callable[[str], Path],
-    compared: Compared,
-    fault: str,
-    expected: set[str],
-) -> None:
+def test_infinities_and_nan(run: ModelRuns, compared: Compared, fault: str, expected: set[str]) -> None:
     """Statistics that the peer gets wrong, and an infinity that it gets right."""
     rules = {"task": "all", "exec_range": "0,0", "save_child": True}
-    ours, peer = run_both(tmp_path, native_file, 1, rules, ["--fault", fault])
-    differences = compare(ours, peer)
-    assert differences.keys() - {SIX_DECIMALS, ROW_RACE} == expected
-    compared.note(ours, differences)
+    _, differences = run_both(run, compared, rules, ["--fault", fault])
+    assert differences.keys() - {SIX_DECIMALS} == expected
