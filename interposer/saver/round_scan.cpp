@@ -21,13 +21,10 @@ int RoundScan::read(int round) { return read_folder(round, ".", {}); }
 
 // Hidden names are those of files on their way to their final one.
 int RoundScan::read_folder(int parent, const char* name, const std::string& path) {
-    const int number = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR* folder = number < 0 ? nullptr : fdopendir(number);
-    if (folder == nullptr) {
-        const int error = errno;
-        if (number >= 0) close(number);
-        return error == ENOENT ? 0 : error;
-    }
+    FileDescriptor opened(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    DIR* folder = opened.is_open() ? fdopendir(opened.get()) : nullptr;
+    if (folder == nullptr) return errno == ENOENT ? 0 : errno;
+    const int number = opened.release();
     int error = 0;
     errno = 0;
     for (const dirent* entry = readdir(folder); entry != nullptr && error == 0; entry = readdir(folder)) {

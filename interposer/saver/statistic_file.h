@@ -68,7 +68,7 @@ class StatisticFiles {
     static constexpr size_t kMaxOpen = 8;
 
     int ensure_open(StatisticFile* file, StatisticFile** closed);
-    int write_batch(StatisticFile* file, const RowBatch& batch);
+    int write_batch(StatisticFile* file, const RowBatch& batch, StatisticFile** closed);
     void close_file(StatisticFile* file);
 
     FolderCursor cursor_;

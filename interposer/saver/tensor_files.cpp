@@ -62,7 +62,8 @@ int TensorFiles::write_reference(const TensorPath& path, std::string_view head, 
     return write_pieces(path, head, nullptr, 0, stored_at);
 }
 
-// The folder may have been deleted since it was opened: then once more from the top.
+// The folder may have been deleted since it was opened, or the host may just have closed its descriptor or the file's:
+// then once more from the top.
 int TensorFiles::write_pieces(const TensorPath& path, std::string_view head, const void* data, size_t bytes,
                               std::string* stored_at) {
     const std::string name = disk_name(path.file);
@@ -70,7 +71,7 @@ int TensorFiles::write_pieces(const TensorPath& path, std::string_view head, con
     const iovec body_piece{const_cast<void*>(data), bytes};
     int error = cursor_.open(path.folder);
     if (error == 0) error = write_whole_file(cursor_.descriptor(), name, head_piece, body_piece, progress_);
-    if (error == ENOENT) {
+    if (error == ENOENT || error == EBADF) {
         cursor_.forget();
         error = cursor_.open(path.folder);
         if (error == 0) error = write_whole_file(cursor_.descriptor(), name, head_piece, body_piece, progress_);
@@ -160,14 +161,14 @@ int TensorFiles::copy(int from, size_t offset, const std::string& head, const st
     int error = file.create();
     if (error != 0) return error;
     iovec piece = piece_of(head);
-    error = write_fully(file.descriptor(), &piece, 1, progress_);
+    error = write_fully(file.file(), &piece, 1, progress_);
     while (error == 0) {
         const ssize_t got = read_fully(from, buffer(), kBuffer, offset);
         if (got < 0) return errno;
         if (got == 0) return file.put_in_place(name);
         offset += static_cast<size_t>(got);
         piece = {buffer(), static_cast<size_t>(got)};
-        error = write_fully(file.descriptor(), &piece, 1, progress_);
+        error = write_fully(file.file(), &piece, 1, progress_);
     }
     return error;
 }
