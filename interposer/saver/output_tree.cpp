@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 #include "disk_name.h"
 #include "environment.h"
@@ -21,9 +22,10 @@ constexpr mode_t kFolderMode = 0750;
 std::string absolute_path(const char* below_output) {
     std::string path = environment_output_folder();
     if (path.empty() || path.front() != '/') {
-        char working_folder[PATH_MAX];
-        if (getcwd(working_folder, sizeof working_folder) != nullptr) {
-            path = path.empty() ? working_folder : std::string(working_folder) + "/" + path;
+        std::string working_folder(PATH_MAX, '\0');
+        if (getcwd(working_folder.data(), working_folder.size()) != nullptr) {
+            working_folder.resize(std::strlen(working_folder.c_str()));
+            path = path.empty() ? working_folder : working_folder + "/" + path;
         }
     }
     path.erase(path.find_last_not_of('/') + 1);

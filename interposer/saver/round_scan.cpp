@@ -46,10 +46,10 @@ int RoundScan::read_folder(int parent, const char* name, const std::string& path
 void RoundScan::read_file(int folder, const char* name, const std::string& path) {
     const FileDescriptor file(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file.is_open() || path.find('/') == std::string::npos) return;
-    char text[kMaxHeader];
-    const ssize_t bytes = ::read(file.get(), text, sizeof text);
+    head_.resize(kMaxHeader);
+    const ssize_t bytes = ::read(file.get(), head_.data(), head_.size());
     if (bytes <= 0) return;
-    const BinHeader header = parse_bin_header({text, static_cast<size_t>(bytes)});
+    const BinHeader header = parse_bin_header({head_.data(), static_cast<size_t>(bytes)});
     if (header.length == 0) return;
     if (header.reference.empty()) {
         files_.emplace(reference_to(path), path);
