@@ -63,10 +63,15 @@ class FileDescriptor {
 
     // Leaves errno alone.
     bool is_ours() const {
-        const int kept_errno = errno;
         struct stat status;
+        return read_status(&status);
+    }
+
+    // As is_ours, and what fstat says.
+    bool read_status(struct stat* status) const {
+        const int kept_errno = errno;
         const bool same =
-            number_ >= 0 && DescriptorOwners::is_owner(number_, mark_) && fstat(number_, &status) == 0 && is_of(status);
+            number_ >= 0 && DescriptorOwners::is_owner(number_, mark_) && fstat(number_, status) == 0 && is_of(*status);
         errno = kept_errno;
         return same;
     }

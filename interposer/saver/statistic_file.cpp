@@ -44,14 +44,12 @@ void StatisticFiles::append(StatisticFile* file, RowBatch* batch, StatisticFile*
 
 // A file that was deleted or whose tree was moved away since it was opened is opened anew: rows written to it would
 // never be found. So is one that the host has closed: rows could end up in a file of its own.
-int StatisticFiles::ensure_open(StatisticFile* file, StatisticFile** closed) {
+int StatisticFiles::ensure_open(StatisticFile* file, struct stat* status, StatisticFile** closed) {
     int error = cursor_.open(file->round_);
     if (error != 0) return error;
     file->last_use_ = ++uses_;
     if (file->is_open()) {
-        struct stat status;
-        if (file->opened_in_ == cursor_.data_folder() && file->file_.is_ours() &&
-            fstat(file->file_.get(), &status) == 0 && status.st_nlink > 0) {
+        if (file->opened_in_ == cursor_.data_folder() && file->file_.read_status(status) && status->st_nlink > 0) {
             return 0;
         }
         close_file(file);
@@ -77,14 +75,13 @@ int StatisticFiles::ensure_open(StatisticFile* file, StatisticFile** closed) {
     *slot = file;
     file->file_ = std::move(opened);
     file->opened_in_ = cursor_.data_folder();
-    return 0;
+    return file->file_.read_status(status) ? 0 : EBADF;
 }
 
 int StatisticFiles::write_batch(StatisticFile* file, const RowBatch& batch, StatisticFile** closed) {
-    int error = ensure_open(file, closed);
-    if (error != 0) return error;
     struct stat status;
-    if (fstat(file->file_.get(), &status) != 0) return errno;
+    int error = ensure_open(file, &status, closed);
+    if (error != 0) return error;
     if (!S_ISREG(status.st_mode)) return EINVAL;
     std::array<iovec, RowBatch::kMaxRows + 1> pieces;
     int count = 0;

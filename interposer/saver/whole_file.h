@@ -43,7 +43,8 @@ class WholeFile {
 // Writes `head`, then `body`, to `name` in the folder open as `folder`. Returns 0 or the errno of what failed.
 int write_whole_file(int folder, const std::string& name, iovec head, iovec body, Progress* progress);
 
-// Writes all of `pieces`, which it changes. Returns 0 or an errno.
+// Writes all of `pieces`, which it changes. `file` must just have been opened, or found to be ours. Returns 0 or an
+// errno.
 int write_fully(const FileDescriptor& file, iovec* pieces, int count, Progress* progress);
 
 }  // namespace atbprobe
