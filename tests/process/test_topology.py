@@ -174,6 +174,23 @@ def test_what_cannot_be_written_is_said_and_tried_again(probed: Probed) -> None:
     assert host.messages.count("cannot write A_0.json to info/") == 1
 
 
+def test_descriptors_that_the_host_has_closed(probed: Probed) -> None:
+    """And whose numbers are now those of its own files, which stay as they are."""
+    probed.publish(ON)
+    with probed.caller() as host:
+        host.call_all([layer_call("A_0"), model_call("model", model("A", "A")), (0, "CloseDescriptors", [])])
+        own = {path.name: path.readlink() for path in Path(f"/proc/{host.pid}/fd").iterdir()}
+        host.call_all([layer_call("A_1")])
+        now = {path.name: path.readlink() for path in Path(f"/proc/{host.pid}/fd").iterdir()}
+        assert {number: now.get(number) for number in own} == own
+        files = info_files(probed)
+    layers = {name: layer(name) for name in ("A_0", "A_1")}
+    assert by_name(files) == {
+        **{("layer", f"{name}.json"): layer_file(graph) for name, graph in layers.items()},
+        ("model", "model.json"): model_files([("model", model("A", "A"))], layers)["model"],
+    }
+
+
 def test_modes_are_not_open_to_others(probed: Probed) -> None:
     probed.publish(ON)
     with probed.caller() as host:
