@@ -16,18 +16,18 @@ class DescriptorOwners {
   public:
     // A mark for the new owner of `number`; all earlier ones are void.
     static uint32_t take(int number) {
-        const uint32_t mark = marks_.fetch_add(1, std::memory_order_relaxed) + 1;
-        if (number < kNumbers) owners_[static_cast<size_t>(number)].store(mark, std::memory_order_relaxed);
+        const uint32_t mark = g_marks.fetch_add(1, std::memory_order_relaxed) + 1;
+        if (number < kNumbers) g_owners[static_cast<size_t>(number)].store(mark, std::memory_order_relaxed);
         return mark;
     }
     static bool is_owner(int number, uint32_t mark) {
-        return number >= kNumbers || owners_[static_cast<size_t>(number)].load(std::memory_order_relaxed) == mark;
+        return number >= kNumbers || g_owners[static_cast<size_t>(number)].load(std::memory_order_relaxed) == mark;
     }
 
   private:
     static constexpr int kNumbers = 1 << 15;
-    static inline std::atomic<uint32_t> marks_{0};
-    static inline std::array<std::atomic<uint32_t>, kNumbers> owners_{};
+    static inline std::atomic<uint32_t> g_marks{0};
+    static inline std::array<std::atomic<uint32_t>, kNumbers> g_owners{};
 };
 
 // Owns an open file descriptor, or none: then the number is negative, and may be an error's.

@@ -52,8 +52,7 @@ void write_line(LogLevel level, const char* format, va_list arguments) {
     std::memmove(text, start, bytes);
     char* end = escape(start, text, &is_whole);
     if (!is_whole) {
-        std::memcpy(end, "...", 3);
-        end += 3;
+        for (int dot = 0; dot < 3; ++dot) *end++ = '.';
     }
     *end++ = '\n';
     const BlockedSignals no_signal_of_a_closed_pipe;

@@ -65,6 +65,7 @@ int main(int count, char**) {
     const bool forks = count > 1;
     Barrier barrier(kThreads + (forks ? 1 : 0));
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (uint32_t number = 0; number < kThreads; ++number) {
         threads.emplace_back([&barrier, number] {
             barrier.pass();

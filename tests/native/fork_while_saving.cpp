@@ -86,6 +86,7 @@ int main(int count, char** arguments) {
     const std::string what = arguments[2];
     const bool from_main = std::strcmp(arguments[1], "main") == 0;
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (uint32_t round = from_main ? 1 : 0; round < kThreads; ++round) threads.emplace_back(save_round, round);
     if (from_main) {
         fork_child(what);
