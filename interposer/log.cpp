@@ -15,34 +15,44 @@ namespace {
 
 constexpr const char* kLevelNames[] = {"DEBUG", "INFO", "WARNING", "ERROR", "FATAL"};
 constexpr size_t kMaxText = 1500;
-constexpr size_t kMaxLine = 4 * kMaxText + 64;  // were every character escaped
+constexpr size_t kEndBytes = sizeof "...\n" - 1;
+constexpr size_t kMaxLine = 32 + kMaxText + 256 + kEndBytes;  // with some characters escaped
 
-char* append_escaped(char* end, const char* text) {
+// The text lies at the end of the buffer in which its escaped form grows from `out`; what would run into the text that
+// is still to be read is left out. A second buffer would be much for a thread with a small stack.
+char* escape(char* out, const char* text, bool* is_whole) {
     constexpr char kDigits[] = "0123456789abcdef";
     for (; *text != '\0'; ++text) {
         const unsigned byte = static_cast<unsigned char>(*text);
         if (byte >= 0x20 && byte != 0x7f) {
-            *end++ = *text;
+            *out++ = *text;
             continue;
         }
-        *end++ = '\\';
-        *end++ = 'x';
-        *end++ = kDigits[byte >> 4U];
-        *end++ = kDigits[byte & 15U];
+        if (text - out < 3) {
+            *is_whole = false;
+            return out;
+        }
+        *out++ = '\\';
+        *out++ = 'x';
+        *out++ = kDigits[byte >> 4U];
+        *out++ = kDigits[byte & 15U];
     }
-    return end;
+    return out;
 }
 
 void write_line(LogLevel level, const char* format, va_list arguments) {
-    char text[kMaxText];
-    const int wanted = std::vsnprintf(text, sizeof text, format, arguments);
-    if (wanted < 0) return;
     char line[kMaxLine];
-    int head = std::snprintf(line, sizeof line, "[atbprobe] %s: ", kLevelNames[static_cast<int>(level)]);
-    char* end = append_escaped(line + head, text);
-    if (static_cast<size_t>(wanted) >= sizeof text) {
-        std::memcpy(end, "...", 3);
-        end += 3;
+    const int head = std::snprintf(line, sizeof line, "[atbprobe] %s: ", kLevelNames[static_cast<int>(level)]);
+    char* const start = line + head;
+    const int wanted = std::vsnprintf(start, kMaxText, format, arguments);
+    if (wanted < 0) return;
+    bool is_whole = static_cast<size_t>(wanted) < kMaxText;
+    const size_t bytes = std::strlen(start) + 1;
+    char* const text = line + sizeof line - kEndBytes - bytes;
+    std::memmove(text, start, bytes);
+    char* end = escape(start, text, &is_whole);
+    if (!is_whole) {
+        for (int dot = 0; dot < 3; ++dot) *end++ = '.';
     }
     *end++ = '\n';
     const BlockedSignals no_signal_of_a_closed_pipe;

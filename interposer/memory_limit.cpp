@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdio>
 #include <limits>
+#include <memory>
+#include <new>
 #include <string_view>
 
 namespace atbprobe {
@@ -36,17 +38,23 @@ uint64_t number_in(std::string_view text) {
     return result.ec == std::errc() ? value : kUnlimited;
 }
 
+// On the heap, since a thread of the host may have a small stack.
+struct Buffers {
+    char groups[8192];
+    char path[4096];
+    char number[64];
+};
+
 // The smallest limit on the way from `group` up to the root of the hierarchy mounted at `mount`. Inside a container
 // the group's own path is often not visible and only the root answers.
-uint64_t smallest_limit(const char* mount, std::string_view group, const char* file) {
+uint64_t smallest_limit(const char* mount, std::string_view group, const char* file, Buffers* buffers) {
     uint64_t smallest = kUnlimited;
     for (;;) {
-        char path[4096];
-        const int length =
-            std::snprintf(path, sizeof path, "%s%.*s/%s", mount, static_cast<int>(group.size()), group.data(), file);
-        if (length > 0 && static_cast<size_t>(length) < sizeof path) {
-            char text[64];
-            smallest = std::min(smallest, number_in(read_start(path, text, sizeof text)));
+        const int length = std::snprintf(buffers->path, sizeof buffers->path, "%s%.*s/%s", mount,
+                                         static_cast<int>(group.size()), group.data(), file);
+        if (length > 0 && static_cast<size_t>(length) < sizeof buffers->path) {
+            smallest =
+                std::min(smallest, number_in(read_start(buffers->path, buffers->number, sizeof buffers->number)));
         }
         if (group.empty()) return smallest;
         const size_t slash = group.rfind('/');
@@ -55,18 +63,18 @@ uint64_t smallest_limit(const char* mount, std::string_view group, const char* f
 }
 
 // Lines of /proc/self/cgroup are `number:controllers:path`; version 2 has number 0 and no controllers.
-uint64_t group_limit(std::string_view line) {
+uint64_t group_limit(std::string_view line, Buffers* buffers) {
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) return kUnlimited;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view group = line.substr(second + 1);
     if (controllers.empty()) {
-        return std::min(smallest_limit("/sys/fs/cgroup", group, "memory.max"),
-                        smallest_limit("/sys/fs/cgroup/unified", group, "memory.max"));
+        return std::min(smallest_limit("/sys/fs/cgroup", group, "memory.max", buffers),
+                        smallest_limit("/sys/fs/cgroup/unified", group, "memory.max", buffers));
     }
     if (controllers == "memory") {
-        return smallest_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+        return smallest_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", buffers);
     }
     return kUnlimited;
 }
@@ -82,11 +90,12 @@ uint64_t machine_memory() {
 
 uint64_t memory_limit() {
     uint64_t limit = machine_memory();
-    char buffer[8192];
-    std::string_view groups = read_start("/proc/self/cgroup", buffer, sizeof buffer);
+    const std::unique_ptr<Buffers> buffers(new (std::nothrow) Buffers);
+    std::string_view groups;
+    if (buffers != nullptr) groups = read_start("/proc/self/cgroup", buffers->groups, sizeof buffers->groups);
     while (!groups.empty()) {
         const size_t end = std::min(groups.find('\n'), groups.size());
-        limit = std::min(limit, group_limit(groups.substr(0, end)));
+        limit = std::min(limit, group_limit(groups.substr(0, end), buffers.get()));
         groups.remove_prefix(std::min(end + 1, groups.size()));
     }
     return limit == kUnlimited ? 0 : limit;

@@ -176,18 +176,20 @@ void after_fork_in_child() {
     topology_after_fork_in_child();
 }
 
-void start(Process& self, Notices* notices) {
-    self.started = true;
+// The control word comes last, since by it other threads know that there is nothing more to wait for: one that asked in
+// between and was told that nothing is ever dumped here would remember it.
+void start(Process& self) {
     const char* config_path = environment_config_path();
-    const bool is_probed = *config_path != '\0';
-    // In this order: a thread that sees another word than that of a process not started asks no further.
-    g_is_probed.store(is_probed, std::memory_order_release);
-    watch_control_word(self, &kNoChannelWord);
-    if (!is_probed) return;
-    self.config_path = new std::string(config_path);
-    self.folder = new std::string();
-    hold_lock_across_forks(after_fork_in_child);
-    attach(self, notices);
+    self.wants_channel = *config_path != '\0';
+    g_is_probed.store(self.wants_channel, std::memory_order_release);
+    if (self.wants_channel) {
+        if (self.config_path == nullptr) self.config_path = new std::string(config_path);
+        if (self.folder == nullptr) self.folder = new std::string();
+        call_in_forked_child(after_fork_in_child);
+    } else {
+        watch_control_word(self, &kNoChannelWord);
+    }
+    self.started = true;
 }
 
 // ---- programs ----
@@ -270,7 +272,7 @@ void follow_control_word(Process& self, Notices* notices) {
 void take_program(Process& self, ThreadRecord* thread, Notices* notices) {
     g_retry_at.store(0, std::memory_order_relaxed);
     try {
-        if (!self.started) start(self, notices);
+        if (!self.started) start(self);
         forget_inherited_counts(self);
         if (self.wants_channel) attach(self, notices);
         if (self.wants_slot) {

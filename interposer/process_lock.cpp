@@ -2,10 +2,13 @@
 
 #include <pthread.h>
 
+#include <atomic>
+
 namespace atbprobe {
 namespace {
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
+std::atomic<bool> g_is_held_across_forks{false};
 void (*g_in_child)() = nullptr;
 
 // How often this thread is inside: once in a locked section, and once more for each fork that it is in.
@@ -20,14 +23,23 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
-    g_in_child();
+    if (g_in_child != nullptr) g_in_child();
     if (--t_inside == 0) pthread_mutex_init(&g_lock, nullptr);
+}
+
+// Before it is taken for the first time: a child that is forked while another thread has it would wait for that thread
+// for ever. Two threads may both come here first; the handlers are then called twice, one within the other.
+void hold_across_forks() {
+    if (g_is_held_across_forks.load(std::memory_order_acquire)) return;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    g_is_held_across_forks.store(true, std::memory_order_release);
 }
 
 }  // namespace
 
 ProcessLock::ProcessLock() : is_taken_(t_inside == 0) {
     if (!is_taken_) return;
+    hold_across_forks();
     t_inside = 1;
     pthread_mutex_lock(&g_lock);
 }
@@ -38,9 +50,6 @@ ProcessLock::~ProcessLock() {
     t_inside = 0;
 }
 
-void hold_lock_across_forks(void (*in_child)()) {
-    g_in_child = in_child;
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+void call_in_forked_child(void (*in_child)()) { g_in_child = in_child; }
 
 }  // namespace atbprobe

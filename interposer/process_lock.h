@@ -27,7 +27,7 @@ class ProcessLock {
     bool is_taken_;
 };
 
-// Keeps the lock across every fork from now on; `in_child` is called in the child, which is then inside.
-void hold_lock_across_forks(void (*in_child)());
+// `in_child` is called in every child that is forked from now on, which is then inside.
+void call_in_forked_child(void (*in_child)());
 
 }  // namespace atbprobe

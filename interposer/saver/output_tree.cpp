@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 #include "disk_name.h"
 #include "environment.h"
@@ -21,9 +22,10 @@ constexpr mode_t kFolderMode = 0750;
 std::string absolute_path(const char* below_output) {
     std::string path = environment_output_folder();
     if (path.empty() || path.front() != '/') {
-        char working_folder[PATH_MAX];
-        if (getcwd(working_folder, sizeof working_folder) != nullptr) {
-            path = path.empty() ? working_folder : std::string(working_folder) + "/" + path;
+        std::string working_folder(PATH_MAX, '\0');
+        if (getcwd(working_folder.data(), working_folder.size()) != nullptr) {
+            working_folder.resize(std::strlen(working_folder.c_str()));
+            path = path.empty() ? working_folder : working_folder + "/" + path;
         }
     }
     path.erase(path.find_last_not_of('/') + 1);
@@ -38,11 +40,9 @@ void make_folders(const std::string& path) {
     }
 }
 
-bool is_same_folder(const std::string& path, int folder) {
+bool is_same_folder(const std::string& path, const FileDescriptor& folder) {
     struct stat by_path;
-    struct stat opened;
-    return stat(path.c_str(), &by_path) == 0 && fstat(folder, &opened) == 0 && by_path.st_dev == opened.st_dev &&
-           by_path.st_ino == opened.st_ino;
+    return stat(path.c_str(), &by_path) == 0 && folder.is_of(by_path) && folder.is_ours();
 }
 
 int open_or_make(int parent, const std::string& name, FileDescriptor* folder) {
@@ -76,7 +76,7 @@ int DataFolder::process_folder(std::string_view process, std::string* name) {
 std::shared_ptr<DataFolder> OutputTree::data_folder(int* error) {
     const std::lock_guard<std::mutex> lock(mutex_);
     *error = 0;
-    if (data_folder_ != nullptr && is_same_folder(path_, data_folder_->descriptor())) return data_folder_;
+    if (data_folder_ != nullptr && is_same_folder(path_, data_folder_->folder())) return data_folder_;
     data_folder_.reset();
     make_folders(path_locked());
     FileDescriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -107,7 +107,7 @@ int FolderCursor::open(std::string_view folder) {
     }
     if (now != data_folder_) forget();
     data_folder_ = std::move(now);
-    if (depth_ > 0 && folder == folder_) return 0;
+    if (depth_ > 0 && folder == folder_ && levels_[depth_ - 1].folder.is_ours()) return 0;
 
     std::string_view rest = folder;
     const std::string_view process = next_component(&rest);
@@ -117,7 +117,7 @@ int FolderCursor::open(std::string_view folder) {
     const std::string below = disk_path(rest);
     if (!below.empty()) disk += "/" + below;
     error = walk_to(disk);
-    if (error == ENOENT) {
+    if (error == ENOENT || error == EBADF) {
         depth_ = 0;
         error = walk_to(disk);
     }
@@ -130,7 +130,7 @@ int FolderCursor::open(std::string_view folder) {
 }
 
 void FolderCursor::forget() {
-    for (Level& level : levels_) level.folder.reset();
+    for (Level& level : levels_) level.folder.close();
     depth_ = 0;
 }
 
@@ -147,6 +147,7 @@ void FolderCursor::keep_common(const std::string& disk_path) {
 
 int FolderCursor::walk_to(const std::string& disk_path) {
     keep_common(disk_path);
+    if (depth_ > 0 && !levels_[depth_ - 1].folder.is_ours()) depth_ = 0;
     disk_path_ = disk_path;
     size_t start = depth_ == 0 ? 0 : levels_[depth_ - 1].path_end + 1;
     while (start < disk_path.size()) {

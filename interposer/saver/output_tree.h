@@ -19,6 +19,7 @@ class DataFolder {
   public:
     DataFolder(FileDescriptor folder, std::string path) : folder_(std::move(folder)), path_(std::move(path)) {}
 
+    const FileDescriptor& folder() const { return folder_; }
     int descriptor() const { return folder_.get(); }
     const std::string& path() const { return path_; }
 
@@ -37,8 +38,8 @@ class DataFolder {
     std::map<std::string, std::string, std::less<>> process_folders_;
 };
 
-// Finds data/ (or `folder`), makes it if need be, and notices when somebody has moved or deleted it since: users clear
-// the output folder between experiments while the server runs.
+// Finds data/ (or `folder`), makes it if need be, and notices when somebody has moved or deleted it since (users clear
+// the output folder between experiments while the server runs), or when the host has closed our descriptor.
 class OutputTree {
   public:
     // `folder` is relative to `<output>/atb_dump_data/` and must live as long as this.
@@ -76,7 +77,7 @@ class FolderCursor {
 
     const std::shared_ptr<DataFolder>& data_folder() const { return data_folder_; }
 
-    // To be called after ENOENT in an open folder: it was deleted under our feet.
+    // To be called after ENOENT or EBADF in an open folder: it was deleted or closed under our feet.
     void forget();
 
   private:

@@ -24,12 +24,13 @@ constexpr int kMaxTries = 10000;
 std::string read_small_file(int folder, const char* name) {
     const FileDescriptor file(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file.is_open()) return {};
-    char text[4096];
+    std::string text(4096, '\0');
     ssize_t size;
     do {
-        size = read(file.get(), text, sizeof text);
+        size = read(file.get(), text.data(), text.size());
     } while (size < 0 && errno == EINTR);
-    return size <= 0 ? std::string() : std::string(text, static_cast<size_t>(size));
+    text.resize(size <= 0 ? 0 : static_cast<size_t>(size));
+    return text;
 }
 
 std::string link_target(const char* path) {

@@ -21,13 +21,10 @@ int RoundScan::read(int round) { return read_folder(round, ".", {}); }
 
 // Hidden names are those of files on their way to their final one.
 int RoundScan::read_folder(int parent, const char* name, const std::string& path) {
-    const int number = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR* folder = number < 0 ? nullptr : fdopendir(number);
-    if (folder == nullptr) {
-        const int error = errno;
-        if (number >= 0) close(number);
-        return error == ENOENT ? 0 : error;
-    }
+    FileDescriptor opened(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    DIR* folder = opened.is_open() ? fdopendir(opened.get()) : nullptr;
+    if (folder == nullptr) return errno == ENOENT ? 0 : errno;
+    const int number = opened.release();
     int error = 0;
     errno = 0;
     for (const dirent* entry = readdir(folder); entry != nullptr && error == 0; entry = readdir(folder)) {
@@ -49,10 +46,10 @@ int RoundScan::read_folder(int parent, const char* name, const std::string& path
 void RoundScan::read_file(int folder, const char* name, const std::string& path) {
     const FileDescriptor file(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file.is_open() || path.find('/') == std::string::npos) return;
-    char text[kMaxHeader];
-    const ssize_t bytes = ::read(file.get(), text, sizeof text);
+    head_.resize(kMaxHeader);
+    const ssize_t bytes = ::read(file.get(), head_.data(), head_.size());
     if (bytes <= 0) return;
-    const BinHeader header = parse_bin_header({text, static_cast<size_t>(bytes)});
+    const BinHeader header = parse_bin_header({head_.data(), static_cast<size_t>(bytes)});
     if (header.length == 0) return;
     if (header.reference.empty()) {
         files_.emplace(reference_to(path), path);

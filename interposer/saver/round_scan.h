@@ -26,6 +26,7 @@ class RoundScan {
     int read_folder(int parent, const char* name, const std::string& path);
     void read_file(int folder, const char* name, const std::string& path);
 
+    std::string head_;  // of the file at hand
     std::vector<Reference> references_;
     std::map<std::string, std::string> files_;
 };

@@ -25,11 +25,12 @@ void StatisticFiles::append(StatisticFile* file, RowBatch* batch, StatisticFile*
     if (batch->size() == 0) return;
     int error = 0;
     try {
-        error = ensure_open(file, closed);
+        error = write_batch(file, *batch, closed);
+        // The host has closed the descriptor at this moment.
+        if (error == EBADF) error = write_batch(file, *batch, closed);
     } catch (const std::bad_alloc&) {
         error = ENOMEM;
     }
-    if (error == 0) error = write_batch(file, *batch);
     for (const StatisticRow* row : *batch) {
         if (row->is_lost) continue;
         if (error == 0) {
@@ -42,15 +43,13 @@ void StatisticFiles::append(StatisticFile* file, RowBatch* batch, StatisticFile*
 }
 
 // A file that was deleted or whose tree was moved away since it was opened is opened anew: rows written to it would
-// never be found.
-int StatisticFiles::ensure_open(StatisticFile* file, StatisticFile** closed) {
+// never be found. So is one that the host has closed: rows could end up in a file of its own.
+int StatisticFiles::ensure_open(StatisticFile* file, struct stat* status, StatisticFile** closed) {
     int error = cursor_.open(file->round_);
     if (error != 0) return error;
     file->last_use_ = ++uses_;
     if (file->is_open()) {
-        struct stat status;
-        if (file->opened_in_ == cursor_.data_folder() && fstat(file->file_.get(), &status) == 0 &&
-            status.st_nlink > 0) {
+        if (file->opened_in_ == cursor_.data_folder() && file->file_.read_status(status) && status->st_nlink > 0) {
             return 0;
         }
         close_file(file);
@@ -76,25 +75,27 @@ int StatisticFiles::ensure_open(StatisticFile* file, StatisticFile** closed) {
     *slot = file;
     file->file_ = std::move(opened);
     file->opened_in_ = cursor_.data_folder();
-    return 0;
+    return file->file_.read_status(status) ? 0 : EBADF;
 }
 
-int StatisticFiles::write_batch(StatisticFile* file, const RowBatch& batch) {
+int StatisticFiles::write_batch(StatisticFile* file, const RowBatch& batch, StatisticFile** closed) {
     struct stat status;
-    if (fstat(file->file_.get(), &status) != 0) return errno;
+    int error = ensure_open(file, &status, closed);
+    if (error != 0) return error;
     if (!S_ISREG(status.st_mode)) return EINVAL;
     std::array<iovec, RowBatch::kMaxRows + 1> pieces;
     int count = 0;
     if (status.st_size == 0) pieces[static_cast<size_t>(count++)] = piece_of(kStatisticHeader);
     for (const StatisticRow* row : batch) pieces[static_cast<size_t>(count++)] = piece_of(row->text);
-    const int error = write_fully(file->file_.get(), pieces.data(), count, &progress_);
-    if (error != 0 && ftruncate(file->file_.get(), status.st_size) != 0) return errno;
+    error = write_fully(file->file_, pieces.data(), count, &progress_);
+    if (error != 0 && error != EBADF && ftruncate(file->file_.get(), status.st_size) != 0) return errno;
     return error;
 }
 
 void StatisticFiles::close_file(StatisticFile* file) {
     // Network file systems may tell only now that a disk is full: which rows that were nobody knows.
-    if (close(file->file_.release()) != 0 && errno != EINTR) losses_->count_error(errno, file->name());
+    const int error = file->file_.close();
+    if (error != 0 && error != EBADF) losses_->count_error(error, file->name());
     file->opened_in_.reset();
     std::replace(open_.begin(), open_.end(), file, static_cast<StatisticFile*>(nullptr));
 }

@@ -1,6 +1,8 @@
 // statistic.csv on disk: one for each round of each process, appended to in whole lines.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -67,8 +69,8 @@ class StatisticFiles {
   private:
     static constexpr size_t kMaxOpen = 8;
 
-    int ensure_open(StatisticFile* file, StatisticFile** closed);
-    int write_batch(StatisticFile* file, const RowBatch& batch);
+    int ensure_open(StatisticFile* file, struct stat* status, StatisticFile** closed);
+    int write_batch(StatisticFile* file, const RowBatch& batch, StatisticFile** closed);
     void close_file(StatisticFile* file);
 
     FolderCursor cursor_;

@@ -62,7 +62,8 @@ int TensorFiles::write_reference(const TensorPath& path, std::string_view head, 
     return write_pieces(path, head, nullptr, 0, stored_at);
 }
 
-// The folder may have been deleted since it was opened: then once more from the top.
+// The folder may have been deleted since it was opened, or the host may just have closed its descriptor or the file's:
+// then once more from the top.
 int TensorFiles::write_pieces(const TensorPath& path, std::string_view head, const void* data, size_t bytes,
                               std::string* stored_at) {
     const std::string name = disk_name(path.file);
@@ -70,7 +71,7 @@ int TensorFiles::write_pieces(const TensorPath& path, std::string_view head, con
     const iovec body_piece{const_cast<void*>(data), bytes};
     int error = cursor_.open(path.folder);
     if (error == 0) error = write_whole_file(cursor_.descriptor(), name, head_piece, body_piece, progress_);
-    if (error == ENOENT) {
+    if (error == ENOENT || error == EBADF) {
         cursor_.forget();
         error = cursor_.open(path.folder);
         if (error == 0) error = write_whole_file(cursor_.descriptor(), name, head_piece, body_piece, progress_);
@@ -145,29 +146,30 @@ int TensorFiles::make_whole(std::string_view round, const std::string& reference
         if (is_linked && file.put_in_place(name_of(reference)) == 0) return 0;
     }
     struct stat status;
-    if (fstat(source.get(), &status) != 0) return errno;
+    if (!source.read_status(&status)) return EBADF;
     TensorCall call{};
     call.format = parse_bin_header(head).format;
     call.dtype = stored.dtype;
     call.dims = stored.dims;
     call.bytes = static_cast<uint64_t>(status.st_size) - stored.length;
-    return copy(source.get(), stored.length, bin_header(call), name_of(reference));
+    return copy(source, stored.length, bin_header(call), name_of(reference));
 }
 
 // To `name` in the folder of cursor_: `head`, then what follows `offset` in `from`.
-int TensorFiles::copy(int from, size_t offset, const std::string& head, const std::string& name) {
+int TensorFiles::copy(const FileDescriptor& from, size_t offset, const std::string& head, const std::string& name) {
     WholeFile file(cursor_.descriptor());
     int error = file.create();
     if (error != 0) return error;
     iovec piece = piece_of(head);
-    error = write_fully(file.descriptor(), &piece, 1, progress_);
+    error = write_fully(file.file(), &piece, 1, progress_);
     while (error == 0) {
-        const ssize_t got = read_fully(from, buffer(), kBuffer, offset);
+        const ssize_t got = read_fully(from.get(), buffer(), kBuffer, offset);
+        if (!from.is_ours() || !file.file().is_ours()) return EBADF;
         if (got < 0) return errno;
         if (got == 0) return file.put_in_place(name);
         offset += static_cast<size_t>(got);
         piece = {buffer(), static_cast<size_t>(got)};
-        error = write_fully(file.descriptor(), &piece, 1, progress_);
+        error = write_fully(file.file(), &piece, 1, progress_);
     }
     return error;
 }

@@ -49,7 +49,7 @@ class TensorFiles {
     int write_pieces(const TensorPath& path, std::string_view head, const void* data, size_t bytes,
                      std::string* stored_at);
     FileDescriptor open_file(std::string_view round, const std::string& file, FolderCursor* cursor, std::string* head);
-    int copy(int from, size_t offset, const std::string& head, const std::string& name);
+    int copy(const FileDescriptor& from, size_t offset, const std::string& head, const std::string& name);
     char* buffer();
 
     FolderCursor cursor_;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 
@@ -17,33 +16,34 @@ constexpr size_t kMaxWrite = size_t{8} << 20U;
 
 constexpr mode_t kFileMode = 0640;
 
-// Unique among threads by the number, among processes that share the folder by the pid. What a dead process with the
-// same pid left under the name is taken away by whoever needs it next.
+// A thread writes one file at a time. What it could not take away when it failed, or a dead process with the same ids
+// left, is taken away by whoever needs the name next.
 std::string temporary_name() {
-    static std::atomic<uint64_t> number{0};
     char name[64];
-    std::snprintf(name, sizeof name, ".atbprobe-%ld-%llu.tmp", static_cast<long>(getpid()),
-                  static_cast<unsigned long long>(number.fetch_add(1, std::memory_order_relaxed)));
+    std::snprintf(name, sizeof name, ".atbprobe-%ld-%ld.tmp", static_cast<long>(getpid()), static_cast<long>(gettid()));
     return name;
 }
 
 }  // namespace
 
-int write_fully(int file, iovec* pieces, int count, Progress* progress) {
+int write_fully(const FileDescriptor& file, iovec* pieces, int count, Progress* progress) {
+    bool is_checked = true;
     while (count > 0) {
         if (pieces->iov_len == 0) {
             ++pieces;
             --count;
             continue;
         }
+        if (!is_checked && !file.is_ours()) return EBADF;
+        is_checked = false;
         ssize_t written;
         if (pieces->iov_len > kMaxWrite) {
-            written = write(file, pieces->iov_base, kMaxWrite);
+            written = write(file.get(), pieces->iov_base, kMaxWrite);
         } else {
             int taken = 0;
             size_t bytes = 0;
             while (taken < count && bytes + pieces[taken].iov_len <= kMaxWrite) bytes += pieces[taken++].iov_len;
-            written = writev(file, pieces, taken);
+            written = writev(file.get(), pieces, taken);
         }
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) return errno;
@@ -83,14 +83,18 @@ int WholeFile::create() {
 }
 
 int WholeFile::link_to(int folder_of_other, const std::string& other) {
-    if (linkat(folder_of_other, other.c_str(), folder_, temporary_.c_str(), 0) != 0) return errno;
+    int result = linkat(folder_of_other, other.c_str(), folder_, temporary_.c_str(), 0);
+    if (result != 0 && errno == EEXIST && unlinkat(folder_, temporary_.c_str(), 0) == 0) {
+        result = linkat(folder_of_other, other.c_str(), folder_, temporary_.c_str(), 0);
+    }
+    if (result != 0) return errno;
     is_there_ = true;
     return 0;
 }
 
 int WholeFile::put_in_place(const std::string& name) {
-    // Network file systems tell of a full disk at close. After EINTR the file is closed all the same (Linux).
-    if (file_.is_open() && close(file_.release()) != 0 && errno != EINTR) return errno;
+    const int error = file_.close();
+    if (error != 0) return error;
     if (renameat(folder_, temporary_.c_str(), folder_, name.c_str()) != 0) return errno;
     is_there_ = false;
     return 0;
@@ -100,7 +104,7 @@ int write_whole_file(int folder, const std::string& name, iovec head, iovec body
     WholeFile file(folder);
     int error = file.create();
     iovec pieces[] = {head, body};
-    if (error == 0) error = write_fully(file.descriptor(), pieces, 2, progress);
+    if (error == 0) error = write_fully(file.file(), pieces, 2, progress);
     if (error == 0) error = file.put_in_place(name);
     return error;
 }

@@ -1,5 +1,6 @@
 // Files that are there whole or not at all: written under a hidden temporary name in the same folder, then renamed
-// over whatever has the final name. Whatever dies in between leaves at most the hidden file.
+// over whatever has the final name. Whatever dies in between leaves at most the hidden file. EBADF means that the host
+// has closed a descriptor meanwhile: the file can be written again from the start.
 #pragma once
 
 #include <sys/uio.h>
@@ -28,7 +29,7 @@ class WholeFile {
     // In place of `create`, without copying: as another name of a file that is there.
     int link_to(int folder_of_other, const std::string& other);
 
-    int descriptor() const { return file_.get(); }
+    const FileDescriptor& file() const { return file_; }
 
     int put_in_place(const std::string& name);
 
@@ -42,7 +43,8 @@ class WholeFile {
 // Writes `head`, then `body`, to `name` in the folder open as `folder`. Returns 0 or the errno of what failed.
 int write_whole_file(int folder, const std::string& name, iovec head, iovec body, Progress* progress);
 
-// Writes all of `pieces`, which it changes. Returns 0 or an errno.
-int write_fully(int file, iovec* pieces, int count, Progress* progress);
+// Writes all of `pieces`, which it changes. `file` must just have been opened, or found to be ours. Returns 0 or an
+// errno.
+int write_fully(const FileDescriptor& file, iovec* pieces, int count, Progress* progress);
 
 }  // namespace atbprobe

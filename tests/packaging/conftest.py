@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+GLIBC_NEEDS = pytest.StashKey[dict[str, str]]()
 REPOSITORY = Path(__file__).parent.parent.parent
 
 
@@ -50,3 +51,17 @@ def installed_prefix(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     # Searched last, and its .pth files are not read, so that nothing editable comes along.
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return prefix
+
+
+@pytest.fixture
+def glibc_needs(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Library → the newest glibc symbol version that it needs, told at the end of the run."""
+    return request.config.stash.setdefault(GLIBC_NEEDS, {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    needs = config.stash.get(GLIBC_NEEDS, {})
+    if needs:
+        terminalreporter.section("newest glibc symbol version needed")
+        for library, need in sorted(needs.items()):
+            terminalreporter.line(f"{library}: {need}")

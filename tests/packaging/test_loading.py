@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -120,42 +121,84 @@ def test_loading_is_mapping_and_nothing_else(shell: Probed, tmp_path: Path, runt
     """No thread, no memory, no file: the system calls of a process with libgcc_s preloaded, which is what the library
     needs besides libc, and those that map the library itself."""
 
-    def system_calls(preload: str) -> tuple[set[str], list[str]]:
+    def system_calls(preload: str) -> SystemCalls:
         log = tmp_path / "strace"
         command = ["strace", "-f", "-o", log, "-E", f"LD_PRELOAD={preload}", "/bin/true"]
         done = subprocess.run(command, env=without_preload(shell), capture_output=True, check=False)
         if b"ptrace" in done.stderr.lower():
             pytest.skip("strace may not trace here")
         assert done.returncode == 0, done.stderr
-        return split_calls(log.read_text().splitlines())
+        return SystemCalls.of(log.read_text().splitlines())
 
     library = shell.environment()["LD_PRELOAD"]
-    baseline_files, baseline_calls = system_calls("libgcc_s.so.1")
-    files, calls = system_calls(library)
-    assert files - baseline_files == {library}
-    assert calls == baseline_calls
-    assert "execve" in calls
+    baseline = system_calls("libgcc_s.so.1")
+    loaded = system_calls(library)
+    assert loaded.opened - baseline.opened == {library}
+    assert loaded.others == baseline.others
+    assert "execve" in loaded.others
+    assert not {"clone", "clone3", "fork", "vfork"} & set(loaded.others)
+    assert loaded.memory == baseline.memory
+    assert "brk" in loaded.memory
     assert traces(shell, runtime_dir) == []
+
+
+HEAP_USE = """
+#include <malloc.h>
+#include <stdio.h>
+int main(void) {
+    struct mallinfo2 heap = mallinfo2();
+    printf("%zu %zu %zu\\n", heap.arena, heap.uordblks, heap.hblkhd);
+    return 0;
+}
+"""
+
+
+@pytest.mark.needs_gcc
+def test_loading_takes_nothing_from_the_heap(shell: Probed) -> None:
+    """As under an empty library with the same needs, the heap is not even begun."""
+    folder = shell.folder.parent
+    program, empty = folder / "heap_use", folder / "libempty.so"
+    for source, text, options in (
+        (folder / "heap_use.c", HEAP_USE, ["-o", program]),
+        (folder / "empty.c", "int nothing;\n", ["-shared", "-fPIC", "-Wl,--no-as-needed", "-lgcc_s", "-o", empty]),
+    ):
+        source.write_text(text)
+        subprocess.run(["gcc", source, *options], check=True)
+    environment = shell.environment()
+    assert (
+        run([program], environment) == run([program], {**environment, "LD_PRELOAD": str(empty)}) == (0, b"0 0 0\n", b"")
+    )
 
 
 # What the loader does for each library that it maps.
 MAPPING = {"openat", "open", "read", "pread64", "fstat", "newfstatat", "mmap", "mprotect", "munmap", "close", "access"}
 
 
-def split_calls(lines: Iterable[str]) -> tuple[set[str], list[str]]:
-    """The files that were opened with success, and the names of all calls but those that map files."""
-    files = set()
-    others = []
-    for line in lines:
-        match = re.match(r"\d+\s+(\w+)\(", line)
-        if match is None:
-            continue  # a signal, or the exit
-        if match[1] not in MAPPING:
-            others.append(match[1])
-        opened = re.search(r'open(?:at)?\(.*"(.*)".*\) = \d+', line)
-        if opened:
-            files.add(opened[1])
-    return files, others
+@dataclass
+class SystemCalls:
+    """`opened` are the files that were opened with success, `others` the names of all calls but those that map files,
+    `memory` those that take memory. What the loader maps at a fixed place is a library's own, which lies within what
+    was mapped of its file."""
+
+    opened: set[str] = field(default_factory=set)
+    others: list[str] = field(default_factory=list)
+    memory: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> SystemCalls:
+        calls = cls()
+        for line in lines:
+            match = re.match(r"\d+\s+(\w+)\(", line)
+            if match is None:
+                continue  # a signal, or the exit
+            if match[1] not in MAPPING:
+                calls.others.append(match[1])
+            if match[1] in ("brk", "mremap") or ("MAP_ANONYMOUS" in line and "MAP_FIXED" not in line):
+                calls.memory.append(match[1])
+            opened = re.search(r'open(?:at)?\(.*"(.*)".*\) = \d+', line)
+            if opened:
+                calls.opened.add(opened[1])
+        return calls
 
 
 def test_exceptions_need_no_memory_set_aside(native_file: Callable[[str], Path]) -> None:

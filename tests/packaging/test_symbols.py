@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.enums import ENUM_DT_FLAGS, ENUM_DT_FLAGS_1
-from elftools.elf.gnuversions import GNUVerNeedSection
+from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
 from elftools.elf.sections import SymbolTableSection
 
 from benchmarks.published_peer import peer_library
@@ -128,13 +129,49 @@ def test_needed_libraries_are_those_of_every_process(dynamic: DynamicSection) ->
     assert not list(dynamic.iter_tags("DT_RPATH")) + list(dynamic.iter_tags("DT_RUNPATH"))
 
 
-def test_glibc_may_be_as_old_as_promised(elf: ELFFile) -> None:
+def needed_glibc_symbols(elf: ELFFile) -> dict[tuple[int, ...], list[str]]:
+    """The symbols that the library takes from glibc, by the version that they came with."""
+    versions = elf.get_section_by_name(".gnu.version")
+    needed = elf.get_section_by_name(".gnu.version_r")
+    symbols = elf.get_section_by_name(".dynsym")
+    assert isinstance(versions, GNUVerSymSection)
+    assert isinstance(needed, GNUVerNeedSection)
+    assert isinstance(symbols, SymbolTableSection)
+    by_version = defaultdict(list)
+    for symbol, version in zip(symbols.iter_symbols(), versions.iter_symbols(), strict=True):
+        found = needed.get_version(version["ndx"]) if isinstance(version["ndx"], int) else None
+        if found is not None and found[1].name.startswith("GLIBC_"):
+            number = tuple(map(int, found[1].name.removeprefix("GLIBC_").split(".")))
+            by_version[number].append(symbol.name)
+    return by_version
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["libatb_probe_abi{}.so", "libatb_standin_abi{}.so", "standin_model_abi{}"],
+    ids=["probe", "stand-in", "model"],
+)
+def test_glibc_may_be_as_old_as_promised(
+    name: str, abi: int, native_file: Callable[[str], Path], glibc_needs: dict[str, str]
+) -> None:
+    path = native_file(name.format(abi))
+    with path.open("rb") as file:
+        by_version = needed_glibc_symbols(ELFFile(file))
+    newest = max(by_version)
+    number = ".".join(map(str, newest))
+    glibc_needs[path.name] = (
+        f"GLIBC_{number}, for {len(by_version[newest])} symbols: {', '.join(sorted(by_version[newest]))}"
+    )
+    assert newest <= NEWEST_GLIBC, glibc_needs[path.name]
+
+
+def test_versions_of_symbols_are_all_seen(elf: ELFFile) -> None:
+    """What the library says it needs and what its symbols need is the same."""
     section = elf.get_section_by_name(".gnu.version_r")
     assert isinstance(section, GNUVerNeedSection)
     names = {version.name for _, versions in section.iter_versions() for version in versions}
-    glibc = {name: tuple(map(int, name.split("_")[1].split("."))) for name in names if name.startswith("GLIBC_")}
-    assert glibc
-    assert {name for name, version in glibc.items() if version > NEWEST_GLIBC} == set()
+    listed = {f"GLIBC_{'.'.join(map(str, number))}" for number in needed_glibc_symbols(elf)}
+    assert listed == {name for name in names if name.startswith("GLIBC_")}
 
 
 def test_memory_is_protected_and_never_unmapped(elf: ELFFile, dynamic: DynamicSection) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from compared import Compared, count_rows
-from first_setups import THREADS, start_together
 from library_run import OURS, PEER, DiedError, Dump, Library
+from lost_setups import THREADS, start_together
 from model_runs import ModelRuns
 from probed_host import WAIT_SECONDS, NativeFile
 
@@ -20,7 +20,7 @@ RUNS = 6
 
 
 @pytest.mark.parametrize("abi", [1, 0])
-def test_first_setups_on_several_threads(tmp_path: Path, native_file: NativeFile, compared: Compared, abi: int) -> None:
+def test_lost_setups_on_several_threads(tmp_path: Path, native_file: NativeFile, compared: Compared, abi: int) -> None:
     """A thread that comes while another one starts the peer can be told that its operation is not to be saved."""
     bad = {}
     for library in (OURS, PEER):

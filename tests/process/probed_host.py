@@ -110,7 +110,7 @@ def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[
     return done
 
 
-class _Host:
+class Host:
     """A process that takes a line on stdin and answers with a line on stdout. Its stderr is kept."""
 
     def __init__(
@@ -163,7 +163,7 @@ class _Host:
             assert self.exit_code == 0, f"exit code {self.exit_code}: {self.messages}"
 
 
-class ProbeCaller(_Host):
+class ProbeCaller(Host):
     """Makes single probe calls; see tests/native/probe_caller.cpp."""
 
     def __enter__(self) -> ProbeCaller:
@@ -189,7 +189,7 @@ class ProbeCaller(_Host):
         self.call("SaveTensor", fmt, dtype, dims, path, data.hex(), thread=thread)
 
 
-class Model(_Host):
+class Model(Host):
     """The stand-in's transformer, a step at a time. A launcher becomes it in the end."""
 
     def __init__(

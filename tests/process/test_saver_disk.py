@@ -231,3 +231,10 @@ def test_messages_are_single_printable_lines(driver: Driver) -> None:
     assert all(re.fullmatch(r"\[atbprobe\] [A-Z]+: [ -~]*", line) for line in lines)
     assert "bad\\x0a\\x1b[31m" in lines[0]
     assert len(lines[0]) < 2000
+
+
+def test_a_message_that_grows_when_escaped_is_cut(driver: Driver) -> None:
+    driver.save("/" + "\x1b" * 1000)
+    driver.finish()
+    line = driver.said().splitlines()[0]
+    assert re.fullmatch(r"\[atbprobe\] ERROR: lost \(bad_path\): /(\\x1b){100,}\.\.\.", line), line

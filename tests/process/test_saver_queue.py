@@ -173,3 +173,4 @@ def test_killed_in_the_middle_of_a_large_file(start: StartDriver) -> None:
     driver.process.wait()
     for path in saved_files(driver.data):
         assert path.suffix == ".csv" or len(read_bin(path)[1]) == 64 << 20
+    assert len(loose_ends(driver.output)) <= 1  # of the one thread that wrote

@@ -1,4 +1,4 @@
-"""Fresh processes whose threads start their first operation together; see tests/native/first_setups.cpp."""
+"""Fresh processes whose threads start their first operation together; see tests/native/lost_setups.cpp."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Start:
 
 def start_together(place: Probed, processes: int) -> list[Start]:
     """Start that many processes one after the other, under the library and the rules of `place`."""
-    program = place.native_file(f"first_setups_abi{place.abi}")
+    program = place.native_file(f"lost_setups_abi{place.abi}")
     done = subprocess.run(
         [program, str(processes), str(THREADS)],
         env=place.environment(),

@@ -1,6 +1,6 @@
 // Processes whose threads start their first operation together: how many of those operations are lost?
 //
-//     first_setups PROCESSES THREADS   ->   a line for each process: how many threads were told by IsTensorNeedSave
+//     lost_setups PROCESSES THREADS   ->   a line for each process: how many threads were told by IsTensorNeedSave
 //     that
 //                                           their operation is not to be saved, which ATB keeps for good; how many of
 //                                           the others were refused round, dir or pass; and `died` if it did
@@ -70,7 +70,7 @@ void run_threads(int count, Lost* lost) {
 int main(int argc, char** argv) {
     Lost* lost = make_shared();
     if (argc != 3 || lost == nullptr) {
-        std::fputs("usage: first_setups PROCESSES THREADS\n", stderr);
+        std::fputs("usage: lost_setups PROCESSES THREADS\n", stderr);
         return 2;
     }
     std::vector<std::string> lines;
