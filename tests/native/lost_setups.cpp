@@ -51,6 +51,7 @@ void run_operation(int thread, Lost* lost) {
 void run_threads(int count, Lost* lost) {
     std::atomic<int> waiting{count};
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(count));
     for (int thread = 0; thread < count; ++thread) {
         threads.emplace_back([&waiting, thread, lost] {
             --waiting;
@@ -73,13 +74,15 @@ int main(int argc, char** argv) {
         std::fputs("usage: lost_setups PROCESSES THREADS\n", stderr);
         return 2;
     }
+    const auto processes = std::strtol(argv[1], nullptr, 10);
+    const auto threads = static_cast<int>(std::strtol(argv[2], nullptr, 10));
     std::vector<std::string> lines;
-    for (int process = 0; process < std::atoi(argv[1]); ++process) {
+    for (long process = 0; process < processes; ++process) {
         lost->at_setup = 0;
         lost->at_execute = 0;
         const pid_t child = fork();
         if (child == 0) {
-            run_threads(std::atoi(argv[2]), lost);
+            run_threads(threads, lost);
             std::_Exit(0);
         }
         int status = 0;

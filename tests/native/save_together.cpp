@@ -40,13 +40,14 @@ int main(int argc, char** argv) {
         std::fputs("usage: save_together THREADS SAVES\n", stderr);
         return 2;
     }
-    const int count = std::atoi(argv[1]);
-    const int saves = std::atoi(argv[2]);
+    const int count = static_cast<int>(std::strtol(argv[1], nullptr, 10));
+    const int saves = static_cast<int>(std::strtol(argv[2], nullptr, 10));
     Probe::IsTensorNeedSave({0}, "Operation");
     Probe::UpdateConfig();
     pthread_barrier_t together;
     pthread_barrier_init(&together, nullptr, static_cast<unsigned>(count));
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(count));
     for (int thread = 0; thread < count; ++thread) {
         threads.emplace_back([&together, thread, saves] {
             pthread_barrier_wait(&together);
