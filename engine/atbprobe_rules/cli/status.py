@@ -34,6 +34,7 @@ def command(config: Path | None, as_json: bool, follow: bool) -> ExitCode:
         return ExitCode.NO
     if follow:
         _follow_as_json(path) if as_json else _follow(path, status)
+        click.echo("the channel is gone: nothing watches the config, and no process is attached", err=True)
     elif as_json:
         click.echo(json.dumps(status.to_json()))
     else:
@@ -81,4 +82,3 @@ def _follow(path: Path, status: Status | None) -> None:
             live.update(render_status(status, absent), refresh=True)
             time.sleep(REFRESH_SECONDS)
             status = _look(path)
-    click.echo("the channel is gone: nothing watches the config, and no process is attached", err=True)

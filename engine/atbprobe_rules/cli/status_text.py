@@ -42,6 +42,7 @@ def _parts(status: Status, absent: Sequence[HostProcess]) -> Iterator[Renderable
     if status.processes:
         yield _process_table(status)
         if status.published is not None and len(status.published.rule_names) > 1:
+            yield Text("operations that each rule has selected, by process:")
             yield _hits_table(status, status.published.rule_names)
     else:
         yield Text("no process has loaded the probe and used it yet")
@@ -106,7 +107,6 @@ def _hits_table(status: Status, rule_names: Sequence[str]) -> Table:
         hits = [process.hits[number] for process in status.processes]
         columns = hits if shown else []
         table.add_row(Text(printable(name)), *(f"{count:,}" for count in columns), f"{sum(hits):,}")
-    table.caption = "operations that each rule has selected, by process"
     return table
 
 
