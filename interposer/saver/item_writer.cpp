@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "anomalies.h"
+#include "anomaly_row.h"
 #include "narrow_types.h"
 #include "statistic_row.h"
 #include "statistics.h"
@@ -37,8 +39,11 @@ bool ItemWriter::write_tensor(SaveItem* item, SaveItem** waiting) {
     }
     Statistics statistics;
     if ((item->order.tasks & kTaskStatistics) != 0) {
-        statistics = compute_statistics(
-            {data_type(call.dtype), static_cast<const std::byte*>(call.data), call.bytes, element_count(call.dims)});
+        const TensorData tensor{data_type(call.dtype), static_cast<const std::byte*>(call.data), call.bytes,
+                                element_count(call.dims)};
+        statistics = compute_statistics(tensor);
+        const Anomalies anomalies = find_anomalies(tensor, statistics);
+        if (anomalies.any()) item->row->row.anomaly = anomaly_row(call, item->path, anomalies, result.stored_at);
     }
     item->row->row.text = statistic_row(call, item->path, statistics, result.stored_at);
     return true;

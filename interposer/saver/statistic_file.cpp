@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <new>
 
+#include "anomaly_row.h"
 #include "process_counters.h"
 #include "statistic_row.h"
 
@@ -15,7 +16,20 @@ namespace atbprobe {
 namespace {
 
 constexpr const char* kFileName = "statistic.csv";
+constexpr const char* kAnomalyFileName = "anomaly.csv";
+constexpr int kAppendFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr mode_t kFileMode = 0640;
+
+// Once more if the host has closed the descriptor at this moment.
+template <typename Write>
+int retried(const Write& write) noexcept {
+    try {
+        const int error = write();
+        return error == EBADF ? write() : error;
+    } catch (const std::bad_alloc&) {
+        return ENOMEM;
+    }
+}
 
 iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
@@ -23,13 +37,10 @@ iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), 
 
 void StatisticFiles::append(StatisticFile* file, RowBatch* batch, StatisticFile** closed) noexcept {
     if (batch->size() == 0) return;
-    int error = 0;
-    try {
-        error = write_batch(file, *batch, closed);
-        // The host has closed the descriptor at this moment.
-        if (error == EBADF) error = write_batch(file, *batch, closed);
-    } catch (const std::bad_alloc&) {
-        error = ENOMEM;
+    const int error = retried([&] { return write_batch(file, *batch, closed); });
+    if (std::any_of(batch->begin(), batch->end(), [](const StatisticRow* row) { return !row->anomaly.empty(); })) {
+        const int anomaly_error = retried([&] { return write_anomalies(file->name(), *batch); });
+        if (anomaly_error != 0) losses_->count_error(anomaly_error, file->name() + "/" + kAnomalyFileName);
     }
     for (const StatisticRow* row : *batch) {
         if (row->is_lost) continue;
@@ -54,13 +65,12 @@ int StatisticFiles::ensure_open(StatisticFile* file, struct stat* status, Statis
         }
         close_file(file);
     }
-    constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    FileDescriptor opened(openat(cursor_.descriptor(), kFileName, kFlags, kFileMode));
+    FileDescriptor opened(openat(cursor_.descriptor(), kFileName, kAppendFlags, kFileMode));
     if (!opened.is_open() && errno == ENOENT) {
         cursor_.forget();
         error = cursor_.open(file->round_);
         if (error != 0) return error;
-        opened = FileDescriptor(openat(cursor_.descriptor(), kFileName, kFlags, kFileMode));
+        opened = FileDescriptor(openat(cursor_.descriptor(), kFileName, kAppendFlags, kFileMode));
     }
     if (!opened.is_open()) return errno;
 
@@ -83,12 +93,30 @@ int StatisticFiles::write_batch(StatisticFile* file, const RowBatch& batch, Stat
     int error = ensure_open(file, &status, closed);
     if (error != 0) return error;
     if (!S_ISREG(status.st_mode)) return EINVAL;
+    return append_lines(file->file_, status, kStatisticHeader, batch, &StatisticRow::text);
+}
+
+// Opened for each batch, since there are few.
+int StatisticFiles::write_anomalies(const std::string& round, const RowBatch& batch) {
+    const int error = cursor_.open(round);
+    if (error != 0) return error;
+    const FileDescriptor file(openat(cursor_.descriptor(), kAnomalyFileName, kAppendFlags, kFileMode));
+    if (!file.is_open()) return errno;
+    struct stat status;
+    if (!file.read_status(&status)) return EBADF;
+    return append_lines(file, status, kAnomalyHeader, batch, &StatisticRow::anomaly);
+}
+
+// All of them or none.
+int StatisticFiles::append_lines(const FileDescriptor& file, const struct stat& status, std::string_view header,
+                                 const RowBatch& batch, std::string StatisticRow::* line) {
+    if (!S_ISREG(status.st_mode)) return EINVAL;
     std::array<iovec, RowBatch::kMaxRows + 1> pieces;
     int count = 0;
-    if (status.st_size == 0) pieces[static_cast<size_t>(count++)] = piece_of(kStatisticHeader);
-    for (const StatisticRow* row : batch) pieces[static_cast<size_t>(count++)] = piece_of(row->text);
-    error = write_fully(file->file_, pieces.data(), count, &progress_);
-    if (error != 0 && error != EBADF && ftruncate(file->file_.get(), status.st_size) != 0) return errno;
+    if (status.st_size == 0) pieces[static_cast<size_t>(count++)] = piece_of(header);
+    for (const StatisticRow* row : batch) pieces[static_cast<size_t>(count++)] = piece_of(row->*line);
+    const int error = write_fully(file, pieces.data(), count, &progress_);
+    if (error != 0 && error != EBADF && ftruncate(file.get(), status.st_size) != 0) return errno;
     return error;
 }
 

@@ -1,4 +1,5 @@
-// statistic.csv on disk: one for each round of each process, appended to in whole lines.
+// statistic.csv on disk: one for each round of each process, appended to in whole lines. Beside it, for the tensors
+// that have NaN or infinities, anomaly.csv.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,6 +19,7 @@ namespace atbprobe {
 
 struct StatisticRow {
     std::string text;      // with its line break; empty if there is no row to write
+    std::string anomaly;   // a row of anomaly.csv, as a rule empty
     bool is_lost = false;  // the tensor's loss is already counted
 };
 
@@ -71,6 +73,9 @@ class StatisticFiles {
 
     int ensure_open(StatisticFile* file, struct stat* status, StatisticFile** closed);
     int write_batch(StatisticFile* file, const RowBatch& batch, StatisticFile** closed);
+    int write_anomalies(const std::string& round, const RowBatch& batch);
+    int append_lines(const FileDescriptor& file, const struct stat& status, std::string_view header,
+                     const RowBatch& batch, std::string StatisticRow::* line);
     void close_file(StatisticFile* file);
 
     FolderCursor cursor_;
