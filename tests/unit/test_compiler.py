@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from atbprobe_rules import compiler, pattern
@@ -125,3 +127,32 @@ def test_an_image_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProgramTooLargeError, match="of 1000 bytes") as caught:
         compiled(rule(1, (name_term(part("att")), long_term := name_term(part("attention")))))
     assert caught.value.term is long_term
+
+
+MANY = 3000
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["mlp", "*a" * MANY + "b"], "steps to build"),
+        (["mlp", *("*" + "?*" * 100 + str(number) for number in range(60))], "steps to build"),
+        (["mlp", "*[a-c]" * MANY + "b"], "steps to build"),
+        (["mlp", "*a" + "?" * 40 + "b"], "states"),
+        (["mlp", "?" * 60_000], "positions"),
+        (["mlp", "[!a]" * 60_000], "positions"),
+        (["mlp", "a" * 500_000], "positions"),
+        ([f"*word{number}*" for number in range(24)], "states"),
+    ],
+    ids=["stars", "terms of stars", "stars and sets", "a far end", "marks", "sets", "a word", "floating words"],
+)
+def test_hostile_patterns_are_refused_by_their_size_before_they_take_long(names: list[str], reason: str) -> None:
+    """Bounded by what is counted while the tables are built, and so is the search for the term to name."""
+    rules = [{"op_name": name} for name in names]
+    checked = check_config(json.dumps({"dump_enable": True, "rules": rules}).encode(), "config.json")
+    selection = checked.require()
+    with pytest.raises(ProgramTooLargeError, match=reason) as caught:
+        compile_selection(selection, HASH)
+    assert caught.value.term is not None
+    named = checked.source.slice(caught.value.term.span)
+    assert named != "mlp" and named in names
