@@ -42,7 +42,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "io": st.sampled_from(["in", "out", "both"]),
     "task": st.sampled_from(["tensor", "all"]),
 }
-TIMES = st.one_of(
+TIMES: st.SearchStrategy[Config] = st.one_of(
     some("0", "0-3", "3-", "0-9/3", "!0", "!0-3", "!0-", separator="|").map(lambda rounds: {"exec_range": rounds}),
     st.sampled_from(["all", "none"]).map(lambda rounds: {"exec_range": rounds}),
     st.integers(1, 3).map(lambda count: {"next": count}),
@@ -113,7 +113,7 @@ def test_terms_that_an_exclusion_takes_away(config: Config) -> None:
     for span, rule in itertools.product(excluded, checked.selection.rules):
         ids = tuple(term for term in rule.ids if term.excluded or term.span == span)
         names = tuple(term for term in rule.names if term.excluded or term.span == span)
-        if any(term.span == span for term in (*ids, *names)):
+        if span in {*(term.span for term in ids), *(term.span for term in names)}:
             alone = replace(rule, ids=ids, names=names, match_all=False)
             assert set(kept(Selection(True, 0, (alone,)))) == {(0, 0)}
 
