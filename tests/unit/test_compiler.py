@@ -12,36 +12,14 @@ from atbprobe_rules.compiler import ProgramTooLargeError, compile_selection
 from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.evaluate import decide_many
 from atbprobe_rules.program import Program
-from atbprobe_rules.selection import (
-    MAX_NUMBER,
-    AnyDepth,
-    IdTerm,
-    Literal,
-    NamePart,
-    NameTerm,
-    NumberFilter,
-    NumberRange,
-    Rule,
-    Selection,
-    Tasks,
-)
+from atbprobe_rules.selection import MAX_NUMBER, IdTerm, NameTerm, Rule, Selection
+from plain_rules import id_term, name_term, numbers, part, plain_rule
 
-NOWHERE = Span(0, 0)
 HASH = bytes(32)
 
 
-def part(word: str) -> NamePart:
-    return NamePart((Literal(word.encode()),), NOWHERE)
-
-
-def name_term(*parts: NamePart | AnyDepth, anchored: bool = False) -> NameTerm:
-    return NameTerm(parts, anchored, prefix=True, excluded=False, span=NOWHERE)
-
-
 def rule(number: int, names: tuple[NameTerm, ...] = (), ids: tuple[IdTerm, ...] = ()) -> Rule:
-    everything = NumberFilter(True)
-    both = Tasks.TENSOR | Tasks.STATISTICS
-    return Rule(number, None, both, both, everything, everything, ids, names, False, False, Span(number, 5))
+    return plain_rule(number, names=names, ids=ids, span=Span(number, 5))
 
 
 def compiled(*rules: Rule) -> Program:
@@ -115,8 +93,8 @@ def test_too_many_parts_name_the_costliest_term() -> None:
 
 def test_a_stride_that_needs_too_many_states_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern, "MAX_POSITIONS", 5000)
-    single = IdTerm((NumberRange(7, 7, 1, NOWHERE),), False, False, NOWHERE)
-    stride = IdTerm((NumberRange(0, MAX_NUMBER, 997, NOWHERE),), False, False, NOWHERE)
+    single = id_term(7)
+    stride = id_term(numbers(0, MAX_NUMBER, 997))
     with pytest.raises(ProgramTooLargeError, match="5000 positions") as caught:
         compiled(rule(1, ids=(single, stride)))
     assert caught.value.term is stride
