@@ -17,6 +17,7 @@
 #include "process_slot.h"
 #include "saver/saver.h"
 #include "topology/topology.h"
+#include "unselected_device.h"
 
 namespace atbprobe {
 namespace {
@@ -360,6 +361,7 @@ ThreadRecord* take_current_program() {
     notices.say();
     if (notices.dumping_is_on) saver_announce();
     if (process_is_dumping()) topology_dumping_is_on();
+    if (thread->program != nullptr) say_if_device_is_unselected(thread->program->view, device);
     return thread;
 }
 

@@ -26,6 +26,9 @@ from atbprobe_rules.pattern import ALL_BYTES, START, AutomatonTooLargeError, Emi
 MAX_STATES = 1 << 16
 """Besides four for each position, which a trie of words never needs: a bound on the time as well."""
 
+MAX_WORK = 1 << 22
+"""Positions looked at in all states together: a few seconds. Many `*` in one name keep all its positions in each."""
+
 MAX_TRANSITIONS = 1 << 23
 """32 MiB of table: half of the largest image."""
 
@@ -49,14 +52,14 @@ class Automaton:
     """Rows below this one lead only to themselves."""
 
 
-def build(graph: PatternGraph, most_states: int | None = None) -> Automaton:
+def build(graph: PatternGraph, most_states: int | None = None, most_work: int = MAX_WORK) -> Automaton:
     """Return the minimal automaton of all patterns; raises AutomatonTooLargeError.
 
-    `most_states` counts before equal ones are merged; the default grows with the graph.
+    `most_states` counts before equal ones are merged; the default grows with the graph. `most_work` bounds the time.
     """
     classes = _byte_classes({byte_set for edges in graph.edges for byte_set, _ in edges})
     limit = MAX_STATES + 4 * len(graph) if most_states is None else most_states
-    return _tables(classes, _Subsets(graph, classes).explore(limit))
+    return _tables(classes, _Subsets(graph, classes).explore(limit, most_work))
 
 
 def _byte_classes(byte_sets: set[int]) -> list[int]:
@@ -109,16 +112,19 @@ class _Subsets:
         self._numbers: dict[_State, int] = {((), 0): 0}
         self._states: list[_State] = [((), 0)]
         self._emissions: dict[int, int] = {}
+        self._work = 0
         # Where a `*` keeps a pattern going, what it could still say may have been said by another one.
         self._reachable = graph.reachable() if any(graph.skips) else None
 
-    def explore(self, most_states: int) -> _States:
+    def explore(self, most_states: int, most_work: int) -> _States:
         """Return all states that the start leads to; raises AutomatonTooLargeError."""
         self._number([START], 0)
         result = _States([], [], [])
         for positions, collected in self._states:
             if len(self._states) > most_states:
                 raise AutomatonTooLargeError(f"the automaton has more than {most_states} states")
+            if self._work > most_work:
+                raise AutomatonTooLargeError(f"the automaton takes more than {most_work} steps to build")
             emission = collected
             otherwise: list[int] = []
             for position in positions:
@@ -145,6 +151,7 @@ class _Subsets:
 
     def _number(self, targets: list[int], collected: int) -> int:
         graph = self._graph
+        self._work += len(targets)
         reached: Iterable[int] = targets
         if len(targets) > 1 or (targets and graph.skips[targets[0]]):
             reached = self._with_skips(targets)

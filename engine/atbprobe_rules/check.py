@@ -89,11 +89,8 @@ def check_config(data: bytes, filename: str) -> CheckedConfig:
 
 
 def _warnings(read: ReadConfig, source: Source) -> Iterable[Diagnostic]:
-    """Return what is legal and looks wrong; once in each place, however many rules inherit it."""
-    rules = read.selection.rules
-    found = [diagnostic for rule in rules for diagnostic in shadowed_terms(rule, source)]
-    found += [*dead_rules(read, source), *unused_keys(read)]
-    return {(diagnostic.code, diagnostic.span): diagnostic for diagnostic in found}.values()
+    """Return what is legal and looks wrong; of a term once, however many rules inherit it."""
+    return [*shadowed_terms(read.selection.rules, source), *dead_rules(read, source), *unused_keys(read)]
 
 
 def _decode(data: bytes, filename: str) -> tuple[Source, list[Diagnostic]]:

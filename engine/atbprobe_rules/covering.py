@@ -5,6 +5,7 @@ Every answer is safe for a warning: yes is always right, and no can also mean th
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -23,6 +24,9 @@ from atbprobe_rules.selection import (
     NumberRange,
     Rule,
 )
+
+_MOST_STRIDES = 64
+"""Ranges with a step are compared one by one, and no more of them."""
 
 # ---- numbers ----
 
@@ -50,8 +54,16 @@ def accepts_no_number(numbers: NumberFilter) -> bool:
 
 
 def _all_in(ranges: Iterable[NumberRange], covers: Sequence[NumberRange]) -> bool:
-    joined = [*covers, *_joined(covers)]
-    return all(any(range_covers(cover, numbers) for cover in joined) for numbers in ranges)
+    joined = list(_joined(covers))
+    starts = [cover.first for cover in joined]
+    strides = [cover for cover in covers if cover.step > 1][:_MOST_STRIDES]
+
+    def is_in(numbers: NumberRange) -> bool:
+        place = bisect_right(starts, numbers.first)
+        near = joined[place - 1 : place]
+        return any(range_covers(cover, numbers) for cover in (*near, *strides))
+
+    return all(map(is_in, ranges))
 
 
 def _joined(ranges: Iterable[NumberRange]) -> Iterator[NumberRange]:
@@ -186,6 +198,8 @@ def rule_covers(cover: Rule, rule: Rule) -> bool:
     """Tell whether `cover` takes every execution that `rule` takes, and keeps the same of it or more."""
     if rule.tasks_in & ~cover.tasks_in or rule.tasks_out & ~cover.tasks_out:
         return False
+    if rule.save_child and not cover.save_child:
+        return False  # filter_level acts below the ops of a rule with save_child alone
     if cover.next is not None and (rule.next is None or rule.next > cover.next):
         return False
     if not filter_covers(cover.devices, rule.devices) or not filter_covers(cover.rounds, rule.rounds):
@@ -228,6 +242,16 @@ def _terms_cover(cover: Rule, rule: Rule) -> bool:
     if rule.match_all:
         return ids_are_covered or names_are_covered
     return ids_are_covered and names_are_covered
+
+
+def comparing_cost(terms: Iterable[IdTerm | NameTerm]) -> int:
+    """Return the size of terms; to compare some with others takes at most some 0.2 µs for each product of sizes."""
+    return sum(len(term.components) if isinstance(term, IdTerm) else sum(map(_part_size, term.parts)) for term in terms)
+
+
+def _part_size(part: NamePart | AnyDepth) -> int:
+    atoms = part.atoms if isinstance(part, NamePart) else ()
+    return 1 + sum(len(atom.folded) if isinstance(atom, Literal) else 1 for atom in atoms)
 
 
 def included_terms(rule: Rule) -> tuple[list[IdTerm], list[NameTerm]]:

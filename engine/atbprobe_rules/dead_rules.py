@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from atbprobe_rules.covering import (
     accepts_no_number,
+    comparing_cost,
     ids_cover,
     included_terms,
     names_cover,
@@ -17,32 +18,37 @@ from atbprobe_rules.fields import DEVICE, EXEC_RANGE, FIELDS, RULES, Place
 from atbprobe_rules.read_rules import ReadConfig, RuleText
 from atbprobe_rules.selection import MAX_NUMBER, IdTerm, NameTerm, Rule
 
-_MOST_TERMS_COMPARED = 16
-"""Rules with more terms are not compared with others: the time would grow with the square of their number."""
+_MOST_WORK_OF_TWO_RULES = 1 << 13
+"""Larger rules are not compared with others: all 64 are compared with each other."""
 
-_MOST_EXCLUSIONS = 64
-_MOST_INCLUSIONS = 2048
+_MOST_WORK_OF_A_FIELD = 1 << 22
 
 
 def dead_rules(read: ReadConfig, source: Source) -> Iterator[Diagnostic]:
     """Yield a warning for each rule that could be left out, and for each term that an exclusion takes away."""
-    alive: list[Rule] = []
+    alive: list[tuple[Rule, int]] = []
     is_flat = RULES.name not in read.text
+    excluded: dict[int, list[Diagnostic]] = {}
     for rule, text in zip(read.selection.rules, read.rule_texts, strict=True):
-        excluded = list(_excluded_terms(rule, source))
-        yield from excluded
+        for terms in (rule.ids, rule.names):
+            if id(terms) not in excluded:
+                excluded[id(terms)] = list(_excluded_terms(terms, source))
+                yield from excluded[id(terms)]
         # A whole config for which no round is wanted is one that is switched off.
         is_none = not (rule.rounds.unlimited or rule.rounds.included or rule.rounds.excluded)
-        dead = _why_dead(rule, text, len(excluded), "this" if is_flat else f"rule {quoted(rule.label)}")
+        excluded_count = len(excluded[id(rule.ids)]) + len(excluded[id(rule.names)])
+        dead = _why_dead(rule, text, excluded_count, "this" if is_flat else f"rule {quoted(rule.label)}")
         if dead is not None:
             if read.selection.dump_enable and not (is_flat and is_none):
                 yield dead
             continue
-        cover = next((earlier for earlier in alive if _compared(earlier, rule) and rule_covers(earlier, rule)), None)
+        size = _size(rule)
+        compared = (earlier for earlier, its_size in alive if size * its_size <= _MOST_WORK_OF_TWO_RULES)
+        cover = next((earlier for earlier in compared if rule_covers(earlier, rule)), None)
         if cover is not None:
             message = f"rule {quoted(rule.label)} adds nothing to rule {quoted(cover.label)}"
             yield warning(Code.SHADOWED_RULE, rule.span, message, None, Related(cover.span, "which takes all of it"))
-        alive.append(rule)
+        alive.append((rule, size))
 
 
 def unused_keys(read: ReadConfig) -> Iterator[Diagnostic]:
@@ -57,8 +63,9 @@ def unused_keys(read: ReadConfig) -> Iterator[Diagnostic]:
             yield warning(Code.UNUSED_KEY, span, message)
 
 
-def _compared(cover: Rule, rule: Rule) -> bool:
-    return len(cover.ids) + len(cover.names) + len(rule.ids) + len(rule.names) <= _MOST_TERMS_COMPARED
+def _size(rule: Rule) -> int:
+    ranges = sum(len(numbers.included) + len(numbers.excluded) for numbers in (rule.rounds, rule.devices))
+    return ranges + comparing_cost(rule.ids) + comparing_cost(rule.names)
 
 
 def _why_dead(rule: Rule, text: RuleText, excluded_terms: int, subject: str) -> Diagnostic | None:
@@ -68,11 +75,16 @@ def _why_dead(rule: Rule, text: RuleText, excluded_terms: int, subject: str) -> 
         place, why = text.get(EXEC_RANGE.name, rule.span), "it takes no round"
     elif accepts_no_number(rule.devices) and not rule.devices.unlimited:
         place, why = text.get(DEVICE.name, rule.span), "it takes no device"
-    elif _exclusion_of_everything(rule) is not None:
-        place, why = _exclusion_of_everything(rule) or rule.span, "every operation is excluded"
+    elif (everything := _exclusion_of_everything(rule)) is not None:
+        place, why = everything, "every operation is excluded"
     elif (ids or names) and excluded_terms == len(ids) + len(names):
         why = "its exclusions take away every term"
-    return warning(Code.DEAD_RULE, place, f"{subject} selects nothing: {why}") if why else None
+    if not why:
+        return None
+    is_own = rule.span.offset <= place.offset < rule.span.end
+    related = () if is_own else (Related(place, "inherited from here"),)
+    message = f"{subject} selects nothing: {why}"
+    return warning(Code.DEAD_RULE, place if is_own else rule.span, message, None, *related)
 
 
 def _exclusion_of_everything(rule: Rule) -> Span | None:
@@ -86,21 +98,22 @@ def _exclusion_of_everything(rule: Rule) -> Span | None:
     return None
 
 
-def _excluded_terms(rule: Rule, source: Source) -> Iterator[Diagnostic]:
-    ids, names = included_terms(rule)
-    id_exclusions = [term for term in rule.ids if term.excluded]
-    name_exclusions = [term for term in rule.names if term.excluded]
-    if len(id_exclusions) + len(name_exclusions) <= _MOST_EXCLUSIONS and len(ids) + len(names) <= _MOST_INCLUSIONS:
-        for id_term in ids:
-            for id_cover in id_exclusions:
-                if ids_cover(id_cover, id_term, True, True):
-                    yield _excluded(id_term, id_cover, source)
-                    break
-        for name_term in names:
-            for name_cover in name_exclusions:
-                if names_cover(name_cover, name_term, True, True):
-                    yield _excluded(name_term, name_cover, source)
-                    break
+def _excluded_terms(terms: Sequence[IdTerm] | Sequence[NameTerm], source: Source) -> Iterator[Diagnostic]:
+    """Look at the terms of one field; no exclusion is compared with the terms of the other one."""
+    exclusions = [term for term in terms if term.excluded]
+    included = [term for term in terms if not term.excluded]
+    if comparing_cost(exclusions) * comparing_cost(included) > _MOST_WORK_OF_A_FIELD:
+        return
+    for term in included:
+        cover = next((exclusion for exclusion in exclusions if _is_excluded(term, exclusion)), None)
+        if cover is not None:
+            yield _excluded(term, cover, source)
+
+
+def _is_excluded(term: IdTerm | NameTerm, exclusion: IdTerm | NameTerm) -> bool:
+    if isinstance(term, IdTerm):
+        return isinstance(exclusion, IdTerm) and ids_cover(exclusion, term, True, True)
+    return isinstance(exclusion, NameTerm) and names_cover(exclusion, term, True, True)
 
 
 def _excluded(term: IdTerm | NameTerm, cover: IdTerm | NameTerm, source: Source) -> Diagnostic:

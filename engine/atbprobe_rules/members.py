@@ -56,7 +56,7 @@ def read_members(obj: Object, place: Place, found: list[Diagnostic]) -> dict[str
             found.append(_unknown_key(key, place))
         elif place not in field.place:
             found.append(_misplaced_key(key, place))
-        elif _has_type(value, field, found) and _has_size(value, field, found):
+        elif _has_type(value, field, place, found) and _has_size(value, field, found):
             values[field.name] = value
     return values
 
@@ -85,14 +85,15 @@ def _misplaced_key(key: String, place: Place) -> Diagnostic:
     return error(Code.MISPLACED_KEY, key.span, message, 'write it beside "rules", for all of them')
 
 
-def _has_type(value: Value, field: Field, found: list[Diagnostic]) -> bool:
+def _has_type(value: Value, field: Field, place: Place, found: list[Diagnostic]) -> bool:
     if isinstance(value, Invalid):
         return False
     if isinstance(value, _CLASSES[field.type]):
         return True
     hint = None
     if isinstance(value, Null):
-        hint = "leave the key out for the default"
+        inherits = place is Place.RULE and field.inherited
+        hint = f"leave the key out for {'what stands beside the rules' if inherits else 'the default'}"
     elif field.type is FieldType.STRING and isinstance(value, Number):
         hint = f"write {quoted(value.text)}"
     elif isinstance(value, String) and value.text.lower() in _UNQUOTED.get(field.type, ()):

@@ -5,9 +5,11 @@ Nothing is ever repaired: a term that is refused selects nothing, and with it th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from atbprobe_rules.diagnostics import Code, Diagnostic, Span, error, quoted
+from atbprobe_rules.fields import nearest_word
 from atbprobe_rules.parse_terms import parse_number_term, split_numbers
 from atbprobe_rules.selection import MAX_NUMBER, IdTerm, NumberFilter, NumberRange
 from atbprobe_rules.syntax_tree import (
@@ -25,6 +27,7 @@ NOTHING = NumberFilter(unlimited=False)
 EVERYTHING = NumberFilter(unlimited=True)
 
 _DIGITS = len(str(MAX_NUMBER))
+_NUMBER = re.compile(rf"0|[1-9][0-9]{{0,{_DIGITS - 1}}}")
 _ROUND = "a round"
 _DEVICE = "a device number"
 
@@ -83,7 +86,7 @@ def _read_alternative(term: Excerpt, found: list[Diagnostic]) -> _Term | None:
 
 def _pair_as_range(text: str) -> str | None:
     bounds = [bound.strip() for bound in text.split(",")]
-    is_pair = len(bounds) == 2 and all(bound.isascii() and bound.isdecimal() for bound in bounds)
+    is_pair = len(bounds) == 2 and all(map(_NUMBER.fullmatch, bounds)) and int(bounds[0]) <= int(bounds[1])
     return f'write "{bounds[0]}-{bounds[1]}"' if is_pair else None
 
 
@@ -212,6 +215,8 @@ def _read_term(form: NumberForm, what: str, found: list[Diagnostic]) -> _Term | 
             hint = 'for all devices, leave "device" empty'
         elif what == _ROUND and isinstance(component, AllNumbers):
             hint = 'for all rounds, write "all"'
+        elif what == _ROUND and (near := nearest_word(_lone_keyword(form) or "", ("all", "none"))):
+            hint = f"did you mean {quoted(near)}?"
         found.append(error(Code.BAD_TERM, form.span, f"{quoted(form.text)} is not {what}", hint))
         return None
     if what == _DEVICE and component.up_to and component.last is None:

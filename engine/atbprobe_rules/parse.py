@@ -220,6 +220,8 @@ class _Builder:
             hint = f"did you mean {near}?" if near else "strings are written in double quotes"
             if token[0] in "+-.0123456789":
                 hint = "numbers are written like 12 in JSON"
+            elif token.lower() in ("nan", "infinity"):
+                hint = "JSON has numbers only, such as 12"
             self._refuse(Code.BAD_VALUE, span, f"{quoted(token)} is not a JSON value", hint)
         return Invalid(span)
 

@@ -85,7 +85,8 @@ def parse_number_term(term: Excerpt, what: str, found: list[Diagnostic]) -> Numb
         tree = _tree("number_term", text)
     except UnexpectedInput as unexpected:
         start = _error_place(unexpected, text)
-        found.append(error(Code.BAD_TERM, term.part(start, len(text)).span, f"{quoted(text)} is not {what}"))
+        hint = "a term has no blanks in it" if text[start : start + 1].isspace() else None
+        found.append(error(Code.BAD_TERM, term.part(start, len(text)).span, f"{quoted(text)} is not {what}", hint))
         return None
     excluded, *components = tree.children
     return NumberForm(

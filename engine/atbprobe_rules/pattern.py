@@ -58,7 +58,8 @@ class Emission:
 class PatternGraph:
     """The positions, what leaves them and what ends there. Methods that extend return the new position."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_positions: int | None = None) -> None:
+        self._most_positions = most_positions
         self.edges: list[list[tuple[int, int]]] = [[]]
         """For each position the (set of bytes, target) that leave it."""
         self.skips: list[list[int]] = [[]]
@@ -153,8 +154,9 @@ class PatternGraph:
 
     def add_position(self) -> int:
         """Return a new position that nothing leads to yet."""
-        if len(self.edges) >= MAX_POSITIONS:
-            raise AutomatonTooLargeError(f"the patterns have more than {MAX_POSITIONS} positions")
+        limit = MAX_POSITIONS if self._most_positions is None else self._most_positions
+        if len(self.edges) >= limit:
+            raise AutomatonTooLargeError(f"the patterns have more than {limit} positions")
         self.edges.append([])
         self.skips.append([])
         self.exact.append(0)

@@ -6,10 +6,10 @@ one by one, and no more than a bounded number of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from atbprobe_rules.covering import ids_cover, names_cover, range_covers
+from atbprobe_rules.covering import comparing_cost, ids_cover, names_cover, range_covers
 from atbprobe_rules.diagnostics import Code, Diagnostic, Related, Source, Span, quoted, warning
 from atbprobe_rules.selection import IdTerm, Literal, NamePart, NameTerm, NumberRange, Rule
 
@@ -20,6 +20,8 @@ LONGEST_PATH = 64
 """Nor are id paths and name paths of more components, none of which a model has."""
 
 _MOST_COMPARED = 32
+_MOST_WORK = 1 << 22
+"""For an operand of thousands of terms, or of terms thousands of characters long, the answer would take too long."""
 
 
 class _Term(Protocol):
@@ -28,20 +30,40 @@ class _Term(Protocol):
 
 
 TermT = TypeVar("TermT", bound=_Term)
+PathTermT = TypeVar("PathTermT", IdTerm, NameTerm)
 
 
-def shadowed_terms(rule: Rule, source: Source) -> list[Diagnostic]:
-    """Return a warning for each term of the rule that could be left out."""
-    return [
-        *_shadowed_numbers(rule.rounds.included, source),
-        *_shadowed_numbers(rule.rounds.excluded, source),
-        *_shadowed_numbers(rule.devices.included, source),
-        *_shadowed_numbers(rule.devices.excluded, source),
-        *_shadowed_ids([term for term in rule.ids if not term.excluded], rule.save_child, source),
-        *_shadowed_ids([term for term in rule.ids if term.excluded], True, source),
-        *_shadowed_names([term for term in rule.names if not term.excluded], rule.save_child, source),
-        *_shadowed_names([term for term in rule.names if term.excluded], True, source),
-    ]
+def shadowed_terms(rules: Sequence[Rule], source: Source) -> Iterator[Diagnostic]:
+    """Yield a warning for each term that could be left out in every rule that has it, be it the rule's own or not."""
+    filters = {id(numbers): numbers for rule in rules for numbers in (rule.rounds, rule.devices)}
+    for numbers in filters.values():
+        yield from _shadowed_numbers(numbers.included, source)
+        yield from _shadowed_numbers(numbers.excluded, source)
+    for ids, children in _with_children((rule.ids, rule.save_child) for rule in rules):
+        included, excluded = [t for t in ids if not t.excluded], [t for t in ids if t.excluded]
+        yield from _in_all([_shadowed_ids(included, save_child, source) for save_child in children])
+        yield from _shadowed_ids(excluded, True, source)
+    for names, children in _with_children((rule.names, rule.save_child) for rule in rules):
+        included_names, excluded_names = [t for t in names if not t.excluded], [t for t in names if t.excluded]
+        yield from _in_all([_shadowed_names(included_names, save_child, source) for save_child in children])
+        yield from _shadowed_names(excluded_names, True, source)
+
+
+def _with_children(
+    fields: Iterable[tuple[tuple[TermT, ...], bool]],
+) -> Iterable[tuple[tuple[TermT, ...], set[bool]]]:
+    """Return each field's terms once, however many rules inherit them, with the values of save_child there."""
+    found: dict[int, tuple[tuple[TermT, ...], set[bool]]] = {}
+    for terms, save_child in fields:
+        found.setdefault(id(terms), (terms, set()))[1].add(save_child)
+    return found.values()
+
+
+def _in_all(answers: Sequence[Iterable[Diagnostic]]) -> Iterator[Diagnostic]:
+    """Yield what all answers say of a term."""
+    first, *others = map(list, answers)
+    spans = [{diagnostic.span for diagnostic in other} for other in others]
+    return (diagnostic for diagnostic in first if all(diagnostic.span in other for other in spans))
 
 
 def _shadowed_numbers(ranges: Sequence[NumberRange], source: Source) -> Iterable[Diagnostic]:
@@ -109,10 +131,13 @@ def _shadowed_names(terms: Sequence[NameTerm], save_child: bool, source: Source)
 
 
 def _compared(
-    covers: Sequence[TermT], terms: Sequence[TermT], does_cover: Callable[[TermT, TermT], bool], source: Source
+    covers: Sequence[PathTermT],
+    terms: Sequence[PathTermT],
+    does_cover: Callable[[PathTermT, PathTermT], bool],
+    source: Source,
 ) -> Iterable[Diagnostic]:
     """Compare each with each; of two that cover each other the later one is shown."""
-    if len(covers) > _MOST_COMPARED or len(terms) > _MOST_COMPARED * _MOST_COMPARED:
+    if len(covers) > _MOST_COMPARED or comparing_cost(covers) * comparing_cost(terms) > _MOST_WORK:
         return
     left_out: set[int] = set()
     for index, term in enumerate(terms):

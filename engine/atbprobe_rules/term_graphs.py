@@ -30,15 +30,17 @@ WORD_BITS = 64
 
 _MOST_WEIGHED = 256
 _MOST_STATES_OF_ONE = 2_000
+_MOST_WORK_OF_ONE = 1 << 14
+_MOST_POSITIONS_OF_ONE = 1 << 12
 """Bounds on the time that it may take to say which term costs most."""
 
 
 class TermGraphs:
     """The terms of all rules, as patterns."""
 
-    def __init__(self) -> None:
-        self.ids = PatternGraph()
-        self.names = PatternGraph()
+    def __init__(self, most_positions: int | None = None) -> None:
+        self.ids = PatternGraph(most_positions)
+        self.names = PatternGraph(most_positions)
         self.runs = PathRuns(self.names)
 
     def add_rule(self, bit: int, rule: Rule) -> None:
@@ -202,11 +204,11 @@ def _length(term: IdTerm | NameTerm) -> int:
 
 def _weight(term: IdTerm | NameTerm, rule: Rule) -> int:
     """Return how many states a term needs alone, and how many positions: the first is limited."""
-    graphs = TermGraphs()
+    graphs = TermGraphs(_MOST_POSITIONS_OF_ONE)
     alone = replace(rule, ids=(term,), names=()) if isinstance(term, IdTerm) else replace(rule, ids=(), names=(term,))
     try:
         graphs.add_rule(0, alone)
         graph = graphs.ids if isinstance(term, IdTerm) else graphs.names
-        return len(build(graph, most_states=_MOST_STATES_OF_ONE).states) + len(graph)
+        return len(build(graph, _MOST_STATES_OF_ONE, _MOST_WORK_OF_ONE).states) + len(graph)
     except AutomatonTooLargeError:
         return _MOST_STATES_OF_ONE + len(graphs.ids) + len(graphs.names)

@@ -6,7 +6,6 @@ import json
 
 from hypothesis import strategies as st
 
-from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.selection import (
     MAX_NUMBER,
     AnyCharacters,
@@ -21,8 +20,7 @@ from atbprobe_rules.selection import (
     Selection,
     Tasks,
 )
-
-NOWHERE = Span(0, 0)
+from plain_rules import NOWHERE
 
 # Few and similar, so that terms and paths meet often.
 NAMES = ["a", "b", "ab", "aab", "a_b", "Attention", "attn", "MLP", "mlp_gate", "é", "*", "[", "0"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,21 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atbprobe_rules import native
-from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.image import HEADER, SECTION, ImageError, decode, with_checksum
-from atbprobe_rules.selection import (
-    IdTerm,
-    Literal,
-    NamePart,
-    NameTerm,
-    NumberFilter,
-    NumberRange,
-    Rule,
-    Selection,
-    Tasks,
-)
+from atbprobe_rules.selection import NumberFilter, Rule, Selection, Tasks
+from plain_rules import id_term, name_term, numbers, plain_rule
 
-NOWHERE = Span(0, 0)
 QUERIES = [
     (0, b"0_1/0/1_Prefill_layer/1_Attention/0_LinearOperation"),
     (5, b"x_1/0/2_LmHead"),
@@ -36,32 +26,19 @@ QUERIES = [
 ]
 
 
-def _numbers(first: int, last: int, step: int = 1) -> NumberRange:
-    return NumberRange(first, last, step, NOWHERE)
-
-
-def _name(*words: str, anchored: bool = False, excluded: bool = False) -> NameTerm:
-    parts = tuple(NamePart((Literal(word.encode()),), NOWHERE) for word in words)
-    return NameTerm(parts, anchored, True, excluded, NOWHERE)
-
-
-def _rule(number: int, **fields: object) -> Rule:
-    every_round = NumberFilter(False, (_numbers(0, 5), _numbers(6, 99, 3)))
-    defaults: dict[str, object] = dict(
-        name=None, tasks_in=Tasks.TENSOR, tasks_out=Tasks.STATISTICS, rounds=every_round, devices=NumberFilter(True)
-    )
-    defaults |= dict(ids=(), names=(), save_child=True, match_all=False, span=NOWHERE)
-    return Rule(number=number, **(defaults | fields))  # type: ignore[arg-type]
+def _rule(number: int, **fields: Any) -> Rule:
+    rounds = NumberFilter(False, (numbers(0, 5), numbers(6, 99, 3)))
+    return plain_rule(number, **{"tasks_out": Tasks.STATISTICS, "rounds": rounds, "save_child": True, **fields})
 
 
 @pytest.fixture(scope="module")
 def image() -> bytes:
     """An image in which every kind of section is used."""
-    prefill = (_name("prefill_layer", "att"), _name("prefill", anchored=True), _name("lm"))
+    prefill = (name_term("prefill_layer", "att"), name_term("prefill", anchored=True), name_term("lm"))
     rules = (
         _rule(1, names=prefill),
-        _rule(2, ids=(IdTerm((_numbers(1, 2), _numbers(1, 1)), False, False, NOWHERE),), save_child=False),
-        _rule(3, names=(_name("ab", excluded=True),), devices=NumberFilter(False, (_numbers(1, 9, 2),))),
+        _rule(2, ids=(id_term(numbers(1, 2), 1),), save_child=False),
+        _rule(3, names=(name_term("ab", excluded=True),), devices=NumberFilter(False, (numbers(1, 9, 2),))),
     )
     return image_of(Selection(True, 1, rules))
 

@@ -1,10 +1,9 @@
-"""Rules with `next`, made without a config file's text, and executions of ops as a host has them."""
+"""Rules with `next`, and executions of ops as a host has them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from probed_host import ProbeCaller
@@ -16,14 +15,10 @@ from atbprobe_rules.selection import Selection
 
 
 def selection_of(*rules: dict[str, Any], filter_level: int = 0) -> Selection:
-    """Each rule as a flat config has it, but for `next`, which takes all rounds."""
-    checked = []
-    for number, fields in enumerate(rules, start=1):
-        config = {"exec_range": "all", **fields, "dump_enable": True}
-        count = config.pop("next", None)
-        (rule,) = check_config(json.dumps(config).encode(), "config.json").require().rules
-        checked.append(replace(rule, number=number, next=count))
-    return Selection(dump_enable=True, filter_level=filter_level, rules=tuple(checked))
+    """Read rules, which take all rounds unless they say otherwise."""
+    written = [fields if "next" in fields else {"exec_range": "all", **fields} for fields in rules]
+    config = {"dump_enable": True, "filter_level": filter_level, "rules": written}
+    return check_config(json.dumps(config).encode(), "config.json").require()
 
 
 def image_of(*rules: dict[str, Any], filter_level: int = 0) -> bytes:

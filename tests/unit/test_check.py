@@ -212,6 +212,41 @@ def test_a_file_full_of_pieces_is_refused_before_they_are_read(config: str) -> N
     assert Code.TOO_LARGE in codes(parse_config(config))
 
 
+EVEN = [str(2 * number) for number in range(30_000)]
+LONG = ["*" + "?*" * 450 + str(number) for number in range(32)]
+STRIDES = [f"{number}-9999999/{number + 2}" for number in range(15_000)]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"exec_range": "|".join([*EVEN, *("!" + number for number in EVEN)])}, {Code.DEAD_RULE}),
+        ({"device": ",".join([*EVEN, *("!" + number for number in EVEN)])}, {Code.DEAD_RULE}),
+        ({"exec_range": "|".join([*STRIDES, *("!" + stride for stride in STRIDES)])}, {Code.SHADOWED_TERM}),
+        ({"exec_range": "|".join(EVEN), "rules": [{"ids": str(number)} for number in range(64)]}, set()),
+        (
+            {"exec_range": "|".join(STRIDES), "rules": [{"ids": str(number)} for number in range(64)]},
+            {Code.SHADOWED_TERM},
+        ),
+        ({"op_name": ",".join(LONG)}, set()),
+        ({"op_name": ",".join([*LONG, *("!" + name for name in LONG)])}, set()),
+        ({"rules": [{"op_name": name} for name in LONG]}, set()),
+        ({"op_name": ",".join(["*a" * 15_000 + "b", "*a" * 15_000 + "c"])}, set()),
+        ({"ids": ",".join(EVEN), "rules": [{"exec_range": str(number)} for number in range(64)]}, set()),
+        ({"ids": ",".join(f"{number}-9" for number in range(10)), "op_name": ",".join(LONG)}, {Code.SHADOWED_TERM}),
+    ],
+    ids=[
+        *("rounds", "devices", "strides", "inherited rounds", "inherited strides", "patterns", "excluded patterns"),
+        *("rules of patterns", "two long patterns", "inherited ids", "ids beside patterns"),
+    ],
+)
+def test_warnings_of_large_configs_are_looked_for_no_longer_than_it_takes_to_read_them(
+    config: dict[str, Any], expected: set[Code]
+) -> None:
+    """Comparing each with each would take minutes here, so what costs too much is not compared."""
+    assert set(codes(parse_config(json.dumps({"dump_enable": True, **config})))) == expected
+
+
 def test_as_many_terms_as_a_model_can_have_are_taken() -> None:
     ids = ",".join(map(str, range(5000)))
     assert ids.count(",") < MAX_MARKS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from atbprobe_rules import compiler, pattern
@@ -10,36 +12,14 @@ from atbprobe_rules.compiler import ProgramTooLargeError, compile_selection
 from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.evaluate import decide_many
 from atbprobe_rules.program import Program
-from atbprobe_rules.selection import (
-    MAX_NUMBER,
-    AnyDepth,
-    IdTerm,
-    Literal,
-    NamePart,
-    NameTerm,
-    NumberFilter,
-    NumberRange,
-    Rule,
-    Selection,
-    Tasks,
-)
+from atbprobe_rules.selection import MAX_NUMBER, IdTerm, NameTerm, Rule, Selection
+from plain_rules import id_term, name_term, numbers, part, plain_rule
 
-NOWHERE = Span(0, 0)
 HASH = bytes(32)
 
 
-def part(word: str) -> NamePart:
-    return NamePart((Literal(word.encode()),), NOWHERE)
-
-
-def name_term(*parts: NamePart | AnyDepth, anchored: bool = False) -> NameTerm:
-    return NameTerm(parts, anchored, prefix=True, excluded=False, span=NOWHERE)
-
-
 def rule(number: int, names: tuple[NameTerm, ...] = (), ids: tuple[IdTerm, ...] = ()) -> Rule:
-    everything = NumberFilter(True)
-    both = Tasks.TENSOR | Tasks.STATISTICS
-    return Rule(number, None, both, both, everything, everything, ids, names, False, False, Span(number, 5))
+    return plain_rule(number, names=names, ids=ids, span=Span(number, 5))
 
 
 def compiled(*rules: Rule) -> Program:
@@ -113,8 +93,8 @@ def test_too_many_parts_name_the_costliest_term() -> None:
 
 def test_a_stride_that_needs_too_many_states_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern, "MAX_POSITIONS", 5000)
-    single = IdTerm((NumberRange(7, 7, 1, NOWHERE),), False, False, NOWHERE)
-    stride = IdTerm((NumberRange(0, MAX_NUMBER, 997, NOWHERE),), False, False, NOWHERE)
+    single = id_term(7)
+    stride = id_term(numbers(0, MAX_NUMBER, 997))
     with pytest.raises(ProgramTooLargeError, match="5000 positions") as caught:
         compiled(rule(1, ids=(single, stride)))
     assert caught.value.term is stride
@@ -125,3 +105,32 @@ def test_an_image_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProgramTooLargeError, match="of 1000 bytes") as caught:
         compiled(rule(1, (name_term(part("att")), long_term := name_term(part("attention")))))
     assert caught.value.term is long_term
+
+
+MANY = 3000
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["mlp", "*a" * MANY + "b"], "steps to build"),
+        (["mlp", *("*" + "?*" * 100 + str(number) for number in range(60))], "steps to build"),
+        (["mlp", "*[a-c]" * MANY + "b"], "steps to build"),
+        (["mlp", "*a" + "?" * 40 + "b"], "states"),
+        (["mlp", "?" * 60_000], "positions"),
+        (["mlp", "[!a]" * 60_000], "positions"),
+        (["mlp", "a" * 500_000], "positions"),
+        ([f"*word{number}*" for number in range(24)], "states"),
+    ],
+    ids=["stars", "terms of stars", "stars and sets", "a far end", "marks", "sets", "a word", "floating words"],
+)
+def test_hostile_patterns_are_refused_by_their_size_before_they_take_long(names: list[str], reason: str) -> None:
+    """Bounded by what is counted while the tables are built, and so is the search for the term to name."""
+    rules = [{"op_name": name} for name in names]
+    checked = check_config(json.dumps({"dump_enable": True, "rules": rules}).encode(), "config.json")
+    selection = checked.require()
+    with pytest.raises(ProgramTooLargeError, match=reason) as caught:
+        compile_selection(selection, HASH)
+    assert caught.value.term is not None
+    named = checked.source.slice(caught.value.term.span)
+    assert named != "mlp" and named in names

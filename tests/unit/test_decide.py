@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from atbprobe_rules.check import check_config
 from atbprobe_rules.decide import Decision, decide
-from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.selection import (
     MAX_NUMBER,
     AnyCharacter,
@@ -18,9 +17,6 @@ from atbprobe_rules.selection import (
     AnyDepth,
     CharacterSet,
     IdTerm,
-    Literal,
-    NameAtom,
-    NamePart,
     NameTerm,
     NumberFilter,
     NumberRange,
@@ -29,44 +25,11 @@ from atbprobe_rules.selection import (
     Tasks,
 )
 from case_file import Case, load_cases
+from plain_rules import ANY, NOWHERE, id_term, name_term, number, part, plain_rule
 
 RECORDED = Path(__file__).parent.parent / "data" / "conformance" / "decisions.jsonl"
 
-NOWHERE = Span(0, 0)
-EVERYTHING = NumberFilter(unlimited=True)
-RULE = Rule(
-    number=1,
-    name=None,
-    tasks_in=Tasks.TENSOR,
-    tasks_out=Tasks.TENSOR,
-    rounds=EVERYTHING,
-    devices=EVERYTHING,
-    ids=(),
-    names=(),
-    save_child=False,
-    match_all=False,
-    span=NOWHERE,
-)
-ANY = NumberRange(0, MAX_NUMBER, 1, NOWHERE)
-
-
-def number(value: int) -> NumberRange:
-    return NumberRange(value, value, 1, NOWHERE)
-
-
-def id_term(*components: int | NumberRange, subtree: bool = False, excluded: bool = False) -> IdTerm:
-    ranges = tuple(number(c) if isinstance(c, int) else c for c in components)
-    return IdTerm(ranges, subtree, excluded, NOWHERE)
-
-
-def part(*atoms: str | NameAtom) -> NamePart:
-    return NamePart(tuple(Literal(a.encode()) if isinstance(a, str) else a for a in atoms), NOWHERE)
-
-
-def name_term(
-    *parts: str | NamePart | AnyDepth, anchored: bool = False, prefix: bool = True, excluded: bool = False
-) -> NameTerm:
-    return NameTerm(tuple(part(p) if isinstance(p, str) else p for p in parts), anchored, prefix, excluded, NOWHERE)
+RULE = plain_rule()
 
 
 def selects(rule: Rule, path: str) -> bool:

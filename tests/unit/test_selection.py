@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atbprobe_rules.diagnostics import Span
-from atbprobe_rules.selection import MAX_NUMBER, NumberFilter, NumberRange, Rule, Tasks
-
-NOWHERE = Span(0, 0)
-EVERYTHING = NumberFilter(unlimited=True)
+from atbprobe_rules.selection import NumberFilter, NumberRange
+from plain_rules import ANY, EVERYTHING, NOWHERE, number, plain_rule
 
 ranges = st.builds(
     lambda first, length, step: NumberRange(first, first + length, step, NOWHERE),
@@ -38,27 +35,14 @@ def test_a_filter_is_its_included_less_its_excluded(
 
 
 def test_the_unknown_device_is_accepted_by_an_unlimited_filter_only() -> None:
-    zero = NumberRange(0, 0, 1, NOWHERE)
     assert EVERYTHING.accepts(None)
-    assert NumberFilter(unlimited=True, excluded=(zero,)).accepts(None)
-    assert not NumberFilter(unlimited=False, included=(NumberRange(0, MAX_NUMBER, 1, NOWHERE),)).accepts(None)
+    assert NumberFilter(unlimited=True, excluded=(number(0),)).accepts(None)
+    assert not NumberFilter(unlimited=False, included=(ANY,)).accepts(None)
 
 
 @pytest.mark.parametrize(("name", "label"), [(None, "3"), ("prefill", "prefill")])
 def test_a_rule_is_called_by_its_name_or_its_number(name: str | None, label: str) -> None:
-    rule = Rule(
-        number=3,
-        name=name,
-        tasks_in=Tasks.TENSOR,
-        tasks_out=Tasks.TENSOR,
-        rounds=EVERYTHING,
-        devices=EVERYTHING,
-        ids=(),
-        names=(),
-        save_child=False,
-        match_all=False,
-        span=NOWHERE,
-    )
+    rule = plain_rule(3, name=name)
     assert rule.label == label
     with pytest.raises(dataclasses.FrozenInstanceError):
         rule.number = 4  # type: ignore[misc]
