@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from atbprobe_rules.bounded_log import open_log
 from atbprobe_rules.channel import (
     LOG_NAME,
     Channel,
@@ -53,7 +55,27 @@ def start_or_join(config: Path, holding: Sequence[int]) -> Rollout:
         return rollout.is_settled_in_watcher and rollout.watched
 
     with channel:
-        return wait_for(channel, config, is_enough, START_SECONDS)
+        rollout = wait_for(channel, config, is_enough, START_SECONDS)
+    # On a busy machine one that is there may not have got as far as to say so.
+    return rollout if rollout.watched else replace(rollout, watched=_is_coming(folder, child))
+
+
+def revive(config: Path) -> ProcessName | None:
+    """Start the watcher of `config` again if it has died while it was needed; return the dead one if that was so.
+
+    Whoever held the dead one holds the new one. One that was stopped, or was never there, is none that died. As
+    `start_or_join` otherwise.
+    """
+    folder = channel_folder(str(config))
+    try:
+        with Channel.attach(folder) as channel:
+            watcher = channel.watcher()
+            if watcher is None or watcher.alive or not is_needed(channel):
+                return None
+    except FileNotFoundError:
+        return None
+    start_or_join(config, ())
+    return watcher
 
 
 def let_go(config: Path, released: Sequence[int]) -> ProcessName | None:
@@ -124,6 +146,14 @@ def _has_work(folder: Path) -> bool:
         return False
 
 
+def _is_coming(folder: Path, child: subprocess.Popen[bytes] | None) -> bool:
+    if child is not None and child.poll() is None:
+        return True
+    with runtime_lock(folder), contextlib.suppress(FileNotFoundError):
+        return _is_watched(folder)
+    return False
+
+
 def _is_watched(folder: Path) -> bool:
     """Tell whether a watcher holds its lock; to be called under the runtime lock."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -138,7 +168,7 @@ def _is_watched(folder: Path) -> bool:
 
 def _spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = open_log(log)
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "atbprobe_rules", "watch", "--config", str(config), "--attended"],
