@@ -34,6 +34,7 @@ from atbprobe_rules.channel import (
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.file_events import FileEvents
 from atbprobe_rules.holds import hold, is_needed, release
+from atbprobe_rules.leftovers import clean_channel
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.publisher import Publisher, Report, warm_up
 
@@ -136,6 +137,7 @@ class Watcher:
             log = self._folder / LOG_NAME  # whoever starts a watcher in the background makes it
             note = {"config": str(self._config), "log": str(log) if log.exists() else None}
             channel.write_note(WATCHER_NOTE, note)
+            clean_channel(channel)
             self._give_sign_of_life()
             if self._holds_itself:
                 hold(self._folder, self._name)

@@ -21,10 +21,12 @@ from atbprobe_rules.channel import (
     channel_folder,
     existing_channels,
     remove_channel,
+    runtime_folder,
     runtime_lock,
 )
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.holds import hold, holders, is_needed, release
+from atbprobe_rules.leftovers import clean_between_channels
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.rollout import POLL_SECONDS, Rollout, wait_for
 
@@ -86,7 +88,12 @@ def let_go(config: Path, released: Sequence[int]) -> ProcessName | None:
         holder = ProcessName.of(pid)
         if holder is not None:
             release(folder, holder)
-    if watcher is None or _has_work(folder):
+    if watcher is None:
+        if folder.parent.exists():
+            with runtime_lock(folder):
+                _remove_unneeded()
+        return None
+    if _has_work(folder):
         return watcher
     _signal(watcher, signal.SIGUSR1)
     _wait_for_end(watcher)
@@ -130,6 +137,7 @@ def _named(pid: int) -> ProcessName:
 
 def _remove_unneeded() -> None:
     """Take away the channels that a killed watcher or its last process has left; under the runtime lock."""
+    clean_between_channels(runtime_folder())
     for folder in existing_channels():
         if _is_watched(folder):
             continue
