@@ -12,6 +12,8 @@ from probed_host import Probed, command
 from watching import LAYERS, settle, start_watcher, status
 
 from atbprobe_rules.channel import Channel, channel_folder, existing_channels
+from atbprobe_rules.holds import hold
+from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.rollout import Stage
 
 
@@ -25,6 +27,7 @@ def dead_pid() -> int:
 def test_a_new_watcher_cleans_its_channel(probed: Probed, dead_pid: int) -> None:
     generation = probed.publish(LAYERS)
     folder = channel_folder(str(probed.config))
+    hold(folder, ProcessName.of_this())
     others = [f"image-{generation + 1}", "image-0", ".rejected.json.0123abcd.tmp", f".new-{dead_pid}-1000000001"]
     kept = [f".new-{os.getpid()}-1000000001", "anything else"]
     for name in others + kept:
