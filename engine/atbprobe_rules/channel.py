@@ -13,7 +13,9 @@ import fcntl
 import json
 import mmap
 import os
+import shlex
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,9 @@ from atbprobe_rules.whole_file import write_whole_file
 LOG_NAME = "watch.log"
 WATCHER_NOTE = "watcher.json"
 REJECTED_NOTE = "rejected.json"
+
+LOCK_SECONDS = 10.0
+_LOCK_POLL_SECONDS = 0.002
 
 GONE_MARK = ".gone-"
 """In the name of a channel's folder that is being taken away."""
@@ -114,7 +119,8 @@ def existing_channels() -> list[Path]:
 def runtime_lock(folder: Path) -> Iterator[None]:
     """Hold the lock under which watchers come and go; it is a lock on the folder that holds the channels.
 
-    That folder is made if need be, and taken away at the end if nothing is in it.
+    That folder is made if need be, and taken away at the end if nothing is in it. Raises ChannelError if somebody else
+    keeps the lock: it ends with a process that is killed, but not with one that is stopped.
     """
     runtime = folder.parent
     while True:
@@ -124,7 +130,7 @@ def runtime_lock(folder: Path) -> Iterator[None]:
         except FileNotFoundError:
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _lock(descriptor, runtime)
             if is_still(runtime, descriptor):
                 try:
                     yield
@@ -134,6 +140,21 @@ def runtime_lock(folder: Path) -> Iterator[None]:
                 return
         finally:
             os.close(descriptor)
+
+
+def _lock(descriptor: int, runtime: Path) -> None:
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise ChannelError(
+                    f"{runtime} has been locked by another command for {LOCK_SECONDS:g} s: is one stopped? "
+                    f"`fuser -v {shlex.quote(str(runtime))}` names it"
+                ) from None
+            time.sleep(_LOCK_POLL_SECONDS)
 
 
 def remove_channel(folder: Path) -> None:

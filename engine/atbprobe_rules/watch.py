@@ -197,11 +197,12 @@ class Watcher:
         if is_needed(channel):
             return False
         # Whoever comes now waits for the lock, and is seen by the second look or finds no channel any more.
-        with runtime_lock(self._folder):
+        with contextlib.suppress(ChannelError), runtime_lock(self._folder):  # locked for long: the next time, then
             if is_needed(channel):
                 return False
             remove_channel(self._folder)
             return True
+        return False
 
 
 def _next_look(again_at: float | None) -> float:

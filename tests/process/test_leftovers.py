@@ -11,7 +11,8 @@ import pytest
 from probed_host import Probed, command
 from watching import LAYERS, settle, start_watcher, status
 
-from atbprobe_rules.channel import Channel, channel_folder, existing_channels
+from atbprobe_rules import channel
+from atbprobe_rules.channel import Channel, ChannelError, channel_folder, existing_channels, runtime_lock
 from atbprobe_rules.holds import hold
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.rollout import Stage
@@ -63,6 +64,21 @@ def test_the_next_command_removes_what_was_being_made_or_removed(
     just_made.rmdir()
     command("stop", "--config", str(probed.config))
     assert not runtime_dir.exists()
+
+
+def test_a_command_that_is_stopped_under_the_lock_stops_no_other(
+    probed: Probed, runtime_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "LOCK_SECONDS", 0.1)
+    folder = channel_folder(str(probed.config))
+    with (
+        runtime_lock(folder),
+        pytest.raises(ChannelError, match=r"locked by another command for 0\.1 s"),
+        runtime_lock(folder),
+    ):
+        pytest.fail("one has it")
+    with runtime_lock(folder):
+        assert runtime_dir.exists()
 
 
 def test_letting_go_of_a_dead_watcher_takes_its_channel_away(probed: Probed, runtime_dir: Path) -> None:

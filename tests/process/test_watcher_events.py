@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from watching import CHILDREN, LAYERS, OFF, settle, status
 from atbprobe_rules import Watcher, publisher, watch
 from atbprobe_rules.channel import Channel, channel_folder
 from atbprobe_rules.config_file import NO_FILE_HASH
-from atbprobe_rules.rollout import Stage, wait_for
+from atbprobe_rules.rollout import Stage, look, wait_for
 
 NEVER = 1e6
 # Runs the command line with the look once a second taken away.
@@ -53,11 +54,16 @@ def generation(config: Path) -> int:
         return channel.generation
 
 
+def settle_now(probed: Probed) -> Stage:
+    with Channel.attach(channel_folder(str(probed.config))) as channel:
+        return look(channel, probed.config).stage
+
+
 def wait_until_off(config: Path) -> None:
     with Channel.attach(channel_folder(str(config))) as channel:
-        look = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
-    assert look.published is not None
-    assert look.published.config_hash == NO_FILE_HASH.hex()
+        found = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
+    assert found.published is not None
+    assert found.published.config_hash == NO_FILE_HASH.hex()
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -121,8 +127,8 @@ def test_a_folder_that_is_moved_away_and_back(listening: None, tmp_path: Path, l
             (tmp_path / "away").rename(moved)
             write_beside_and_rename(config, json.dumps(rules))
             with Channel.attach(channel_folder(str(config))) as channel:
-                look = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
-            assert look.stage is Stage.ADOPTED
+                found = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
+            assert found.stage is Stage.ADOPTED
 
 
 def test_a_file_and_folders_that_come_later_are_heard_of(listening: None, tmp_path: Path) -> None:
@@ -132,12 +138,63 @@ def test_a_file_and_folders_that_come_later_are_heard_of(listening: None, tmp_pa
         for rules in (LAYERS, CHILDREN):
             folder.mkdir(parents=True)
             write_beside_and_rename(config, json.dumps(rules))
-            look = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
-            assert look.stage is Stage.ADOPTED
+            found = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
+            assert found.stage is Stage.ADOPTED
             config.unlink()
             folder.rmdir()
             folder.parent.rmdir()
             wait_until_off(config)
+
+
+def test_a_file_that_is_empty_for_a_while_is_one_swap_without_a_word(
+    listening: None, probed: Probed, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quiet time is made endless: what counts is that the watcher saw the empty file, and then the whole one."""
+    looks: queue.Queue[bytes | None] = queue.Queue()
+    real_read = publisher.read_config_file
+
+    def read(path: Path) -> publisher.Reading:
+        reading = real_read(path)
+        looks.put(reading.data)
+        return reading
+
+    probed.write(LAYERS)
+    with Watcher(probed.config, said.append):
+        monkeypatch.setattr(publisher, "QUIET_SECONDS", NEVER)
+        monkeypatch.setattr(publisher, "read_config_file", read)
+        with probed.config.open("w", encoding="utf-8") as file:
+            while looks.get(timeout=WAIT_SECONDS) != b"":
+                pass
+            assert settle_now(probed) is Stage.NOT_PUBLISHED
+            assert generation(probed.config) == 1, "the rules of before are in force"
+            file.write(json.dumps(CHILDREN))
+        assert settle(probed) is Stage.ADOPTED
+    assert said == [f"{probed.config}: in force as generation {number}" for number in (1, 2)]
+
+
+@pytest.mark.parametrize("operations", [1, 100, 20_000])
+def test_the_first_operation_after_an_edit_is_decided_by_it(heard: Probed, operations: int) -> None:
+    heard.write(OFF)
+    assert settle(heard) is Stage.ADOPTED
+    with heard.caller() as host:
+        dir_of_op = f"0_{host.pid}/0/0_Op"
+        questions = [(0, "UpdateConfig", ()), (0, "IsExecuteCountInRange", (0,))]
+        assert not any(host.call_all([(0, "IsTensorNeedSave", ()), *questions * operations])[2::2])
+        heard.write(LAYERS)
+        assert settle(heard) is Stage.PUBLISHED
+        assert host.call_all([*questions, (0, "IsSaveTensorInSpecificDir", (dir_of_op,))]) == [None, True, True]
+
+
+def test_the_time_of_a_file_says_nothing(heard: Probed) -> None:
+    """Nor does its size: a clock that was set back, or an editor that keeps the time, hides no edit."""
+    text = json.dumps({**LAYERS, "ids": "1"})
+    write_beside_and_rename(heard.config, text)
+    assert settle(heard) is Stage.ADOPTED
+    an_hour_before = heard.config.stat().st_mtime - 3600
+    truncate_and_write(heard.config, text.replace('"1"', '"2"'))
+    os.utime(heard.config, (an_hour_before, an_hour_before))
+    assert settle(heard) is Stage.ADOPTED
+    assert generation(heard.config) == 3
 
 
 def test_other_files_of_the_folder_are_no_reason_to_look(heard: Probed, monkeypatch: pytest.MonkeyPatch) -> None:
