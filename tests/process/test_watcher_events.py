@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import fuse_file
 import pytest
 from config_edits import EDITS, Edit, truncate_and_write, write_beside_and_rename
 from probed_host import WAIT_SECONDS, Probed
@@ -320,3 +321,22 @@ def test_a_user_reads_what_is_his_or_roots(probed: Probed, owner: int, is_read: 
     )
     assert (done.stdout.startswith("b'{}' None")) is is_read
     assert ("belongs to user 65533" in done.stdout) is not is_read
+
+
+def test_an_edit_on_a_file_server_is_found_by_polling(probed: Probed) -> None:
+    """On FUSE, where the server changes the file and the kernel here hears nothing."""
+    point = probed.folder / "mounted"
+    point.mkdir()
+    served = probed.folder / "served.json"
+    write_beside_and_rename(served, json.dumps(LAYERS))
+    server = [sys.executable, fuse_file.__file__, str(point), str(served)]
+    launcher = ["unshare", "-m", *server]
+    if subprocess.run([*launcher, "/bin/true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no FUSE file system may be mounted here")
+    with foreground(point / fuse_file.NAME.decode(), *launcher) as watcher:
+        assert f"on {fuse_file.TYPE}, where edits of others make no event: polled" in read_until(watcher, "polled")
+        read_until(watcher, "in force as generation 1")
+        for number, rules in enumerate((CHILDREN, OFF), 2):
+            write_beside_and_rename(served, json.dumps(rules))
+            read_until(watcher, f"in force as generation {number}")
+        end(watcher)
