@@ -68,16 +68,21 @@ def revive(config: Path) -> ProcessName | None:
     Whoever held the dead one holds the new one. One that was stopped, or was never there, is none that died. As
     `start_or_join` otherwise.
     """
-    folder = channel_folder(str(config))
+    watcher = dead_watcher(config)
+    if watcher is not None:
+        start_or_join(config, ())
+    return watcher
+
+
+def dead_watcher(config: Path) -> ProcessName | None:
+    """Return the watcher of `config` if it has died while somebody needed it; None if all is well."""
     try:
-        with Channel.attach(folder) as channel:
+        with Channel.attach(channel_folder(str(config))) as channel:
             watcher = channel.watcher()
-            if watcher is None or watcher.alive or not is_needed(channel):
-                return None
+            died = watcher is not None and not watcher.alive and is_needed(channel)
     except FileNotFoundError:
         return None
-    start_or_join(config, ())
-    return watcher
+    return watcher if died else None
 
 
 def let_go(config: Path, released: Sequence[int]) -> ProcessName | None:

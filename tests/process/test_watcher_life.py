@@ -70,6 +70,11 @@ def test_status_says_how_a_dead_watcher_is_brought_back(watched: Probed) -> None
     restart = f"atbprobe-rules watch --detach --config {watched.config}"
     assert f"process {dead} has died" in told
     assert restart in told
+    config_of_shell = {**os.environ, "ATB_DUMP_CONFIG": str(watched.config)}
+    watched.write(LAYERS)
+    explain = [sys.executable, "-m", "atbprobe_rules", "explain", "--program"]
+    explained = subprocess.run(explain, env=config_of_shell, capture_output=True, text=True, check=True)
+    assert f"(process {dead}) has died, edits are not seen: `{restart}`" in explained.stderr
     command(*restart.split()[1:])
     assert status(watched)["watcher"]["alive"] is True
 
