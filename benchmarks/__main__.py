@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print a table, and write benchmarks/results.json."""
+"""`python -m benchmarks [SECTION...]`: measure, print, and write benchmarks/results.json; other sections stay there."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from benchmarks import decisions, loading
+from benchmarks import compiling, decisions, loading, swaps
 from benchmarks.comparison import Result, compare
-from benchmarks.libraries import ours, peer
+from benchmarks.libraries import empty, ours, peer
 from benchmarks.published_peer import is_here, reason_for_absence
 
 RESULTS = Path(__file__).with_name("results.json")
 ROUNDS = 7
+SWAPS_OF_PEER = 5
 
 
-def results(rounds: int) -> Iterator[Result]:
+def comparisons(rounds: int) -> Iterator[Result]:
     our_library = ours()
     peer_library = peer() if is_here() else None
     for scenario in decisions.SCENARIOS:
@@ -38,24 +40,74 @@ def table_line(result: Result) -> str:
     return f"{result.name:32} {result.ours:10.1f} {their:>10}  {result.unit:16} {ratio}"
 
 
+def measure_comparisons() -> list[dict[str, Any]]:
+    print(f"{'':32} {'ours':>10} {'peer':>10}  {'':16} peer / ours, median ({ROUNDS} rounds in turns, from to)")
+    found = []
+    for result in comparisons(ROUNDS):
+        print(table_line(result), flush=True)
+        found.append(result.to_json())
+    return found
+
+
+def measure_loading() -> dict[str, float]:
+    libraries = [empty(), ours(), *([peer()] if is_here() else [])]
+    found = loading.measure_beside(libraries)
+    print(f"/bin/true: {found['none']} us; longer with a library preloaded, us:")
+    print("  " + ", ".join(f"{name} {value}" for name, value in found.items() if name != "none"), flush=True)
+    return found
+
+
+def measure_compiling() -> dict[str, float]:
+    found = {name: round(milliseconds, 2) for name, milliseconds in compiling.measure().items()}
+    for name, milliseconds in found.items():
+        print(f"{name}: {milliseconds} ms from the content on disk to the new generation", flush=True)
+    return found
+
+
+def measure_swaps() -> list[dict[str, Any]]:
+    count = f"{swaps.PROCESSES} processes"
+    pause = swaps.PAUSE_MICROSECONDS
+    wanted = [
+        (f"{count} that pause {pause} us after each step", ours(), pause, swaps.SWAPS),
+        (f"{count} that spin", ours(), 0, swaps.SWAPS),
+    ]
+    if is_here():
+        wanted.append((f"{count} that pause {pause} us after each step", peer(), pause, SWAPS_OF_PEER))
+    found = []
+    for name, library, pause_microseconds, number in wanted:
+        latencies = swaps.measure(name, library, pause_microseconds, number, floor=library.is_ours)
+        found.append(latencies.to_json())
+        print(f"{library.name}: {latencies.text()}", flush=True)
+    return found
+
+
+SECTIONS: dict[str, Callable[[], Any]] = {
+    "results": measure_comparisons,
+    "loading": measure_loading,
+    "compiling": measure_compiling,
+    "swaps": measure_swaps,
+}
+
+
 def processor() -> str:
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
-def main() -> int:
+def main(sections: list[str]) -> int:
+    if unknown := set(sections) - SECTIONS.keys():
+        print(f"no such section: {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}", file=sys.stderr)
+        return 2
     if not is_here():
         print(f"without comparison: {reason_for_absence()}", file=sys.stderr)
-    print(f"{'':32} {'ours':>10} {'peer':>10}  {'':16} peer / ours, median ({ROUNDS} rounds in turns, from to)")
-    found = []
-    for result in results(ROUNDS):
-        print(table_line(result), flush=True)
-        found.append(result)
+    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     machine = {"processor": processor(), "cores": os.cpu_count(), "python": platform.python_version()}
-    content = {"machine": machine, "rounds": ROUNDS, "results": [result.to_json() for result in found]}
-    RESULTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    content = {**before, "machine": machine, "rounds": ROUNDS}
+    for section in sections or SECTIONS:
+        content[section] = SECTIONS[section]()
+        RESULTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

@@ -24,8 +24,9 @@ REPOSITORY = Path(__file__).parent.parent
 NATIVE = os.environ.get("ATBPROBE_TEST_NATIVE")
 
 
-def host_program() -> Path:
-    return Path(NATIVE or REPOSITORY / "build" / "release" / "native") / "decision_host"
+def built_file(name: str) -> Path:
+    """Return a program or library that is built for the benchmarks alone."""
+    return Path(NATIVE or REPOSITORY / "build" / "release" / "native") / name
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ def publish(config: Path, runtime: str) -> None:
 
 def ours() -> Library:
     return Library("ours", Path(NATIVE) / "libatb_probe_abi1.so" if NATIVE else probe_library(1), is_ours=True)
+
+
+def empty() -> Library:
+    """Return a library with nothing in it: what it costs to preload any."""
+    return Library("empty", built_file("libempty_library.so"), is_ours=False)
 
 
 def peer() -> Library:

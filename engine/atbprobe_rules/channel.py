@@ -13,7 +13,9 @@ import fcntl
 import json
 import mmap
 import os
+import shlex
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,12 @@ from atbprobe_rules.whole_file import write_whole_file
 LOG_NAME = "watch.log"
 WATCHER_NOTE = "watcher.json"
 REJECTED_NOTE = "rejected.json"
+
+LOCK_SECONDS = 10.0
+_LOCK_POLL_SECONDS = 0.002
+
+GONE_MARK = ".gone-"
+"""In the name of a channel's folder that is being taken away."""
 
 
 class ChannelError(AtbprobeError):
@@ -101,14 +109,19 @@ def runtime_folder() -> Path:
 def existing_channels() -> list[Path]:
     """Return the folders of all channels of this user that are there now."""
     try:
-        return sorted(folder for folder in runtime_folder().iterdir() if (folder / "control").exists())
+        folders = [folder for folder in runtime_folder().iterdir() if GONE_MARK not in folder.name]
+        return sorted(folder for folder in folders if (folder / "control").exists())
     except FileNotFoundError:
         return []
 
 
 @contextlib.contextmanager
 def runtime_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock under which watchers come and go; it is a lock on the folder that holds the channels."""
+    """Hold the lock under which watchers come and go; it is a lock on the folder that holds the channels.
+
+    That folder is made if need be, and taken away at the end if nothing is in it. Raises ChannelError if somebody else
+    keeps the lock: it ends with a process that is killed, but not with one that is stopped.
+    """
     runtime = folder.parent
     while True:
         runtime.mkdir(mode=0o700, exist_ok=True)
@@ -117,24 +130,47 @@ def runtime_lock(folder: Path) -> Iterator[None]:
         except FileNotFoundError:
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _lock(descriptor, runtime)
             if is_still(runtime, descriptor):
-                yield
+                try:
+                    yield
+                finally:
+                    with contextlib.suppress(OSError):
+                        runtime.rmdir()
                 return
         finally:
             os.close(descriptor)
 
 
+def _lock(descriptor: int, runtime: Path) -> None:
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise ChannelError(
+                    f"{runtime} has been locked by another command for {LOCK_SECONDS:g} s: is one stopped? "
+                    f"`fuser -v {shlex.quote(str(runtime))}` names it"
+                ) from None
+            time.sleep(_LOCK_POLL_SECONDS)
+
+
 def remove_channel(folder: Path) -> None:
     """Take the channel in `folder` away; to be called under the runtime lock. Attached processes attach anew."""
     # Away from its place first: a process that hears of the end makes a channel there at once.
-    gone = folder.with_name(f"{folder.name}.gone-{os.getpid()}")
+    gone = folder.with_name(f"{folder.name}{GONE_MARK}{os.getpid()}")
     with contextlib.suppress(OSError):
         folder.rename(gone)
+    close_and_remove(gone)
+
+
+def close_and_remove(gone: Path) -> None:
+    """Finish what `remove_channel` does, with a channel that is out of its place."""
+    with contextlib.suppress(OSError):
         native.channel_close(str(gone))
     shutil.rmtree(gone, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        folder.parent.rmdir()
 
 
 def is_still(path: Path, descriptor: int) -> bool:

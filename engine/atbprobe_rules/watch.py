@@ -34,6 +34,7 @@ from atbprobe_rules.channel import (
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.file_events import FileEvents
 from atbprobe_rules.holds import hold, is_needed, release
+from atbprobe_rules.leftovers import clean_channel
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.publisher import Publisher, Report, warm_up
 
@@ -133,8 +134,10 @@ class Watcher:
                 os.close(lock)
                 channel.close()
                 raise AlreadyWatchedError(str(self._config)) from None
-            log = str(self._folder / LOG_NAME)
-            channel.write_note(WATCHER_NOTE, {"config": str(self._config), "log": log})
+            log = self._folder / LOG_NAME  # whoever starts a watcher in the background makes it
+            note = {"config": str(self._config), "log": str(log) if log.exists() else None}
+            channel.write_note(WATCHER_NOTE, note)
+            clean_channel(channel)
             self._give_sign_of_life()
             if self._holds_itself:
                 hold(self._folder, self._name)
@@ -162,12 +165,18 @@ class Watcher:
                 self._settled.set()
             if self._leave_if_unneeded(channel):
                 return
-            self._wait_for_bell(_seconds_until(again_at))
+            self._wait_until(events, _next_look(again_at))
 
-    def _wait_for_bell(self, seconds: float) -> None:
-        rung, _, _ = select.select([self._bell], [], [], seconds)
-        if rung:
-            os.eventfd_read(self._bell)
+    def _wait_until(self, events: FileEvents, moment: float) -> None:
+        """Wait for the bell or for news of the file, until `moment` on the monotonic clock."""
+        heard = False
+        while not heard and (seconds := moment - time.monotonic()) > 0:
+            ready, _, _ = select.select([self._bell, *events.descriptors], [], [], seconds)
+            if self._bell in ready:
+                os.eventfd_read(self._bell)
+                heard = True
+            # Other files in the file's folder are news too, and no reason to look.
+            heard = events.take() or heard
 
     def _look(self, publisher: Publisher) -> float | None:
         try:
@@ -188,17 +197,17 @@ class Watcher:
         if is_needed(channel):
             return False
         # Whoever comes now waits for the lock, and is seen by the second look or finds no channel any more.
-        with runtime_lock(self._folder):
+        with contextlib.suppress(ChannelError), runtime_lock(self._folder):  # locked for long: the next time, then
             if is_needed(channel):
                 return False
             remove_channel(self._folder)
             return True
+        return False
 
 
-def _seconds_until(again_at: float | None) -> float:
-    if again_at is None:
-        return LOOK_SECONDS
-    return min(LOOK_SECONDS, max(0.0, again_at - time.monotonic()))
+def _next_look(again_at: float | None) -> float:
+    regular = time.monotonic() + LOOK_SECONDS
+    return regular if again_at is None else min(regular, again_at)
 
 
 def serve_signals(watcher: Watcher, *, survive_hangup: bool) -> None:

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from atbprobe_rules.bounded_log import open_log
 from atbprobe_rules.channel import (
     LOG_NAME,
     Channel,
@@ -19,10 +21,12 @@ from atbprobe_rules.channel import (
     channel_folder,
     existing_channels,
     remove_channel,
+    runtime_folder,
     runtime_lock,
 )
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.holds import hold, holders, is_needed, release
+from atbprobe_rules.leftovers import clean_between_channels
 from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.rollout import POLL_SECONDS, Rollout, wait_for
 
@@ -53,7 +57,32 @@ def start_or_join(config: Path, holding: Sequence[int]) -> Rollout:
         return rollout.is_settled_in_watcher and rollout.watched
 
     with channel:
-        return wait_for(channel, config, is_enough, START_SECONDS)
+        rollout = wait_for(channel, config, is_enough, START_SECONDS)
+    # On a busy machine one that is there may not have got as far as to say so.
+    return rollout if rollout.watched else replace(rollout, watched=_is_coming(folder, child))
+
+
+def revive(config: Path) -> ProcessName | None:
+    """Start the watcher of `config` again if it has died while it was needed; return the dead one if that was so.
+
+    Whoever held the dead one holds the new one. One that was stopped, or was never there, is none that died. As
+    `start_or_join` otherwise.
+    """
+    watcher = dead_watcher(config)
+    if watcher is not None:
+        start_or_join(config, ())
+    return watcher
+
+
+def dead_watcher(config: Path) -> ProcessName | None:
+    """Return the watcher of `config` if it has died while somebody needed it; None if all is well."""
+    try:
+        with Channel.attach(channel_folder(str(config))) as channel:
+            watcher = channel.watcher()
+            died = watcher is not None and not watcher.alive and is_needed(channel)
+    except FileNotFoundError:
+        return None
+    return watcher if died else None
 
 
 def let_go(config: Path, released: Sequence[int]) -> ProcessName | None:
@@ -64,7 +93,12 @@ def let_go(config: Path, released: Sequence[int]) -> ProcessName | None:
         holder = ProcessName.of(pid)
         if holder is not None:
             release(folder, holder)
-    if watcher is None or _has_work(folder):
+    if watcher is None:
+        if folder.parent.exists():
+            with runtime_lock(folder):
+                _remove_unneeded()
+        return None
+    if _has_work(folder):
         return watcher
     _signal(watcher, signal.SIGUSR1)
     _wait_for_end(watcher)
@@ -108,6 +142,7 @@ def _named(pid: int) -> ProcessName:
 
 def _remove_unneeded() -> None:
     """Take away the channels that a killed watcher or its last process has left; under the runtime lock."""
+    clean_between_channels(runtime_folder())
     for folder in existing_channels():
         if _is_watched(folder):
             continue
@@ -124,6 +159,14 @@ def _has_work(folder: Path) -> bool:
         return False
 
 
+def _is_coming(folder: Path, child: subprocess.Popen[bytes] | None) -> bool:
+    if child is not None and child.poll() is None:
+        return True
+    with runtime_lock(folder), contextlib.suppress(FileNotFoundError):
+        return _is_watched(folder)
+    return False
+
+
 def _is_watched(folder: Path) -> bool:
     """Tell whether a watcher holds its lock; to be called under the runtime lock."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -138,7 +181,7 @@ def _is_watched(folder: Path) -> bool:
 
 def _spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = open_log(log)
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "atbprobe_rules", "watch", "--config", str(config), "--attended"],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import decisions, loading
+from benchmarks import compiling, decisions, libraries, loading, swaps
 from benchmarks.comparison import compare
 from benchmarks.libraries import Library, peer
 
@@ -18,8 +19,14 @@ from benchmarks.libraries import Library, peer
 def ours(native_file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Library:
     """Ours; with only a moment for each measurement."""
     monkeypatch.setattr(decisions, "MILLISECONDS", 1)
-    monkeypatch.setattr(decisions, "host_program", lambda: native_file("decision_host"))
+    monkeypatch.setattr(libraries, "built_file", native_file)
+    monkeypatch.setattr(decisions, "built_file", native_file)
+    monkeypatch.setattr(swaps, "built_file", native_file)
     monkeypatch.setattr(loading, "PAIRS", 1)
+    monkeypatch.setattr(loading, "ROUNDS_BESIDE", 1)
+    monkeypatch.setattr(compiling, "REPEATS", 2)
+    monkeypatch.setattr(swaps, "SWAPS", 3)
+    monkeypatch.setattr(swaps, "PROCESSES", 2)
     return Library("ours", native_file("libatb_probe_abi1.so"), is_ours=True)
 
 
@@ -55,9 +62,61 @@ def test_the_program_writes_what_it_prints(
     monkeypatch.setattr(program, "is_here", lambda: False)
     monkeypatch.setattr(program, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(program, "ROUNDS", 1)
-    assert program.main() == 0
-    written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["results"]
+    (tmp_path / "results.json").write_text('{"of another kind": 1, "loading": 2}')
+    assert program.main([]) == 0
+    content = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    written = content["results"]
     names = [scenario.name for scenario in decisions.SCENARIOS] + ["loading into /bin/true"]
     assert [result["name"] for result in written] == names
     printed = capsys.readouterr().out
     assert all(name in printed for name in names)
+    assert content["of another kind"] == 1
+    assert content["loading"].keys() == {"none", "empty", "ours"}
+    assert all(milliseconds > 0 for milliseconds in content["compiling"].values())
+    assert len(content["compiling"]) == 2
+    assert [(line["library"], line["swaps"]) for line in content["swaps"]] == [("ours", 3), ("ours", 3)]
+    for line in content["swaps"]:
+        assert 0 < line["p50"] <= line["p99"]
+        assert 0 < line["floor_p50"] <= line["floor_p99"]
+
+
+def test_a_section_alone_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(program, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setitem(program.SECTIONS, "compiling", lambda: {"made up": 1.0})
+    (tmp_path / "results.json").write_text('{"swaps": 5, "compiling": 6}')
+    assert program.main(["compiling"]) == 0
+    content = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert (content["swaps"], content["compiling"]) == (5, {"made up": 1.0})
+    assert program.main(["no such thing"]) == 2
+    assert "no such section: no such thing" in capsys.readouterr().err
+
+
+def test_the_large_config_is_as_large_as_it_says() -> None:
+    rules = compiling.large_config()["rules"]
+    terms = [term for rule in rules for field in ("ids", "op_name") for term in rule[field].split(",")]
+    assert (len(rules), len(set(terms))) == (64, 1024)
+
+
+@pytest.mark.parametrize("pause", [0, 1000])
+def test_a_swap_that_does_not_come_is_no_measurement(
+    ours: Library, monkeypatch: pytest.MonkeyPatch, pause: int
+) -> None:
+    """Here: the rules that are written are the same again."""
+    monkeypatch.setattr(swaps, "LONGEST_WAIT_SECONDS", 0.5)
+    with swaps.hosts_under(ours, pause) as hosts:
+        monkeypatch.setattr(swaps, "write_rules", partial(_write_selecting_rules, swaps.write_rules))
+        with pytest.raises(AssertionError, match="not all processes were reached"):
+            hosts.edit()
+
+
+def _write_selecting_rules(write: Callable[..., None], path: Path, *, selected: bool, number: int) -> None:
+    write(path, selected=True, number=number)
+
+
+@pytest.mark.peer
+@pytest.mark.slow
+def test_an_edit_reaches_the_peer_too(ours: Library) -> None:
+    found = swaps.measure("the peer", peer(), swaps.PAUSE_MICROSECONDS, 1, floor=False)
+    assert (len(found.swaps), found.floor) == (1, [])

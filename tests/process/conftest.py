@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from bash_session import Installation
 from probed_host import Probed, command
 from saver_driver import Driver, StartDriver, running_drivers
+from watching import start_watcher
 
 from atbprobe_rules.installation import script_folder
 
@@ -50,6 +50,6 @@ def driver(start: StartDriver) -> Driver:
 @pytest.fixture
 def watched(probed: Probed) -> Iterator[Probed]:
     """A config with a watcher in the background, held by this process."""
-    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(probed.config))
+    start_watcher(probed.config)
     yield probed
     command("stop", "--config", str(probed.config))

@@ -7,16 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from probed_host import WAIT_SECONDS, Probed, command
-from watching import CHILDREN, LAYERS, OFF, settle, status, wait, wait_for_end
+from watching import CHILDREN, LAYERS, OFF, settle, start_watcher, status, wait, wait_for_end
 
 from atbprobe_rules.channel import Channel, channel_folder
-from atbprobe_rules.config_file import NO_FILE_HASH
-from atbprobe_rules.rollout import Stage, wait_for
+from atbprobe_rules.rollout import Stage
 
 
 def test_an_edit_reaches_a_process(watched: Probed) -> None:
@@ -84,54 +82,6 @@ def test_deleting_the_file_turns_dumping_off(watched: Probed) -> None:
     assert "was deleted: dumping is off" in log
 
 
-def truncate_and_write(config: Path, text: str) -> None:
-    config.write_text(text, encoding="utf-8")
-
-
-def write_beside_and_rename(config: Path, text: str) -> None:
-    beside = config.with_name(".config.json.swp")
-    beside.write_text(text, encoding="utf-8")
-    beside.chmod(0o644)
-    beside.replace(config)
-
-
-def delete_and_create(config: Path, text: str) -> None:
-    config.unlink()
-    config.write_text(text, encoding="utf-8")
-
-
-def move_away_and_create(config: Path, text: str) -> None:
-    config.rename(config.with_name("config.json~"))
-    config.write_text(text, encoding="utf-8")
-
-
-def swap_a_link(config: Path, text: str) -> None:
-    """As a ConfigMap is updated: config.json -> ..data/config.json, ..data -> a folder of the day."""
-    folder = config.parent
-    version = folder / f"..version{len(list(folder.iterdir()))}"
-    version.mkdir()
-    (version / "config.json").write_text(text, encoding="utf-8")
-    fresh = folder / "..data_new"
-    fresh.symlink_to(version.name)
-    fresh.rename(folder / "..data")
-    if not config.is_symlink():
-        config.unlink(missing_ok=True)
-        config.symlink_to("..data/config.json")
-
-
-EDITS = [truncate_and_write, write_beside_and_rename, delete_and_create, move_away_and_create, swap_a_link]
-
-
-@pytest.mark.parametrize("edit", EDITS)
-def test_every_way_to_edit_is_seen(watched: Probed, edit: Callable[[Path, str], None]) -> None:
-    watched.write(LAYERS)
-    assert settle(watched) is Stage.ADOPTED
-    for number, rules in enumerate((CHILDREN, OFF, LAYERS), 2):
-        edit(watched.config, json.dumps(rules))
-        assert settle(watched) is Stage.ADOPTED
-        assert status(watched)["generation"] == number
-
-
 def test_a_file_in_the_middle_of_a_save_is_not_complained_of(watched: Probed) -> None:
     """Empty for less than the quiet time, then valid: one swap, no message, never off in between."""
     watched.write(LAYERS)
@@ -166,7 +116,7 @@ def test_a_file_that_others_may_write_is_not_read(watched: Probed) -> None:
 def test_a_second_start_joins_the_watcher(watched: Probed) -> None:
     pid = status(watched)["watcher"]["pid"]
     for _ in range(3):
-        command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(watched.config))
+        start_watcher(watched.config)
     assert status(watched)["watcher"] == {"pid": pid, "alive": True, "log": status(watched)["watcher"]["log"]}
 
 
@@ -190,7 +140,7 @@ def test_a_watcher_that_was_killed_is_replaced(watched: Probed) -> None:
     wait_for_end(pid)
     assert status(watched)["watcher"]["alive"] is False
     watched.write(CHILDREN)
-    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(watched.config))
+    start_watcher(watched.config)
     now = status(watched)
     assert now["watcher"]["alive"] is True
     assert now["watcher"]["pid"] != pid
@@ -198,7 +148,7 @@ def test_a_watcher_that_was_killed_is_replaced(watched: Probed) -> None:
 
 
 def test_released_by_its_last_holder_it_ends_and_takes_its_channel_along(probed: Probed, runtime_dir: Path) -> None:
-    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(probed.config))
+    start_watcher(probed.config)
     pid = status(probed)["watcher"]["pid"]
     done = command("watch", "--release", str(os.getpid()), "--config", str(probed.config))
     assert done.stderr == ""
@@ -279,47 +229,11 @@ def test_a_relative_path_is_meant_as_the_shell_writes_its_folder(
     real.mkdir()
     entered = probed.folder / "entered"
     entered.symlink_to(real)
-    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(entered / "config.json"))
+    start_watcher(entered / "config.json")
     monkeypatch.chdir(entered)
     monkeypatch.setenv("PWD", str(entered))
     assert json.loads(command("status", "--json", "--config", "config.json").stdout)["watcher"]["alive"]
     command("stop", "--config", "config.json")
-
-
-def test_a_config_folder_that_comes_later_or_anew_is_watched(probed: Probed) -> None:
-    folder = probed.folder / "later" / "still"
-    config = folder / "config.json"
-    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(config))
-    with Channel.attach(channel_folder(str(config))) as channel:
-        for rules in (LAYERS, CHILDREN):
-            folder.mkdir(parents=True)
-            config.write_text(json.dumps(rules))
-            look = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
-            assert look.stage is Stage.ADOPTED
-            config.unlink()
-            folder.rmdir()
-            folder.parent.rmdir()
-            off = wait_for(channel, config, lambda look: look.stage is Stage.ADOPTED, WAIT_SECONDS)
-            assert off.published is not None
-            assert off.published.config_hash == NO_FILE_HASH.hex()
-    command("stop", "--config", str(config))
-
-
-def test_without_inotify_the_file_is_looked_at_all_the_same(probed: Probed) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can lower the limit, in a user namespace of its own")
-    script = "echo 0 > /proc/sys/user/max_inotify_instances; exec " + " ".join(
-        [sys.executable, "-m", "atbprobe_rules", "watch", "--config", str(probed.config)]
-    )
-    with subprocess.Popen(["unshare", "-U", "-r", "sh", "-c", script], stderr=subprocess.PIPE, text=True) as watcher:
-        assert watcher.stderr is not None
-        assert "looked at once a second instead" in watcher.stderr.readline()
-        probed.write(LAYERS)
-        assert any("in force as generation 1" in line for line in watcher.stderr)
-        watcher.send_signal(signal.SIGINT)
-        rest = watcher.communicate(timeout=WAIT_SECONDS)[1]
-    assert watcher.returncode == 130
-    assert "is not watched any more" in rest
 
 
 def test_a_damaged_channel_is_named_and_hides_no_other(watched: Probed, tmp_path: Path) -> None:
@@ -336,21 +250,10 @@ def test_a_damaged_channel_is_named_and_hides_no_other(watched: Probed, tmp_path
 
 
 def test_what_a_killed_watcher_leaves_is_taken_away_by_the_next_command(probed: Probed, runtime_dir: Path) -> None:
-    command("watch", "--detach", "--hold", str(os.getpid()), "--config", str(probed.config))
+    start_watcher(probed.config)
     pid = status(probed)["watcher"]["pid"]
     os.kill(pid, signal.SIGKILL)
     wait_for_end(pid)
     assert list(runtime_dir.iterdir())
     command("stop", "--config", str(probed.config))
     assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
-
-
-def test_a_wait_that_nobody_will_answer_ends_at_once(watched: Probed) -> None:
-    watched.write(LAYERS)
-    assert settle(watched) is Stage.ADOPTED
-    pid = status(watched)["watcher"]["pid"]
-    os.kill(pid, signal.SIGKILL)
-    wait_for_end(pid)
-    watched.write(OFF)
-    done = wait(watched, "--timeout", "1000", check=False)
-    assert (done.returncode, "nothing watches" in done.stderr) == (1, True)

@@ -20,7 +20,7 @@ def test_rules_are_in_force_inside_of_the_block(probed: Probed, runtime_dir: Pat
     probed.write(LAYERS)
     with Watcher(probed.config, said.append), probed.model() as model:
         assert settle(probed) is Stage.ADOPTED, "the file as it was is published on entry"
-        assert status(probed)["watcher"]["pid"] == os.getpid()
+        assert status(probed)["watcher"] == {"pid": os.getpid(), "alive": True, "log": None}, "it writes no log"
         model.step()
         probed.write(CHILDREN)
         assert settle(probed) is Stage.PUBLISHED

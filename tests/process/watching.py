@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +17,14 @@ from atbprobe_rules.rollout import Stage, wait_for
 LAYERS = {"dump_enable": True, "exec_range": "all"}
 CHILDREN = {"dump_enable": True, "exec_range": "all", "op_name": "attention", "save_child": True}
 OFF = {"dump_enable": False}
+
+
+def start_watcher(config: Path, holder: int | None = None) -> None:
+    """Leave a watcher in the background, held by this process unless another is named, and wait until it is there."""
+    command("watch", "--detach", "--hold", str(holder or os.getpid()), "--config", str(config))
+    with Channel.attach(channel_folder(str(config))) as channel:
+        look = wait_for(channel, config, lambda look: look.watched and look.is_settled_in_watcher, WAIT_SECONDS)
+    assert look.watched
 
 
 def status(probed: Probed) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 
 from atbprobe_rules.cli.config_option import resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
-from atbprobe_rules.cli.words import counted
+from atbprobe_rules.cli.words import counted, restart_command
 
 if TYPE_CHECKING:
     from atbprobe_rules.explain import Explanation, Op
@@ -43,7 +44,10 @@ def command(config: Path | None, ops: TextIO | None, show_program: bool, show_al
         raise click.UsageError("say what to explain: --ops or --program")
     if show_all and not show_program:
         raise click.UsageError("--all goes with --program")
-    program = _compile(resolve_config(None, "CONFIG") if config is None else config)
+    if config is None:
+        config = resolve_config(None, "CONFIG")
+        _tell_of_dead_watcher(config)
+    program = _compile(config)
     if program is None:
         return ExitCode.NO
     if ops is not None:
@@ -51,6 +55,19 @@ def command(config: Path | None, ops: TextIO | None, show_program: bool, show_al
     else:
         _explain_program(program, show_all, as_json)
     return ExitCode.FINE
+
+
+def _tell_of_dead_watcher(config: Path) -> None:
+    """What is explained is the file; where its watcher has died, that is not what is in force."""
+    from atbprobe_rules.channel import ChannelError
+    from atbprobe_rules.watcher_start import dead_watcher
+
+    dead = None
+    with contextlib.suppress(ChannelError):  # a damaged channel is no reason not to explain a file
+        dead = dead_watcher(config)
+    if dead is not None:
+        remedy = restart_command(config)
+        click.echo(f"the watcher (process {dead.pid}) has died, edits are not seen: `{remedy}`", err=True)
 
 
 def _explain_ops(program: Program, ops: TextIO, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from atbprobe_rules.channel import Process
 from atbprobe_rules.cli.rollout_text import describe_rejection
+from atbprobe_rules.cli.words import restart_command
 from atbprobe_rules.diagnostics import printable
 from atbprobe_rules.host_processes import HostProcess
 from atbprobe_rules.status import Status, taken_at
@@ -63,11 +64,12 @@ def _rules(status: Status) -> str:
 
 
 def _watcher(status: Status) -> str:
+    remedy = f"edits are not seen; `{restart_command(status.config)}` starts it again"
     if status.watcher is None:
-        return "none: edits are not seen; source load_atb_probe.sh again"
+        return f"none: {remedy}"
     if not status.watcher.alive:
-        return f"process {status.watcher.pid} has died: edits are not seen; source load_atb_probe.sh again"
-    return f"process {status.watcher.pid}, log {status.log}"
+        return f"process {status.watcher.pid} has died: {remedy}"
+    return f"process {status.watcher.pid}" + (f", log {status.log}" if status.log is not None else "")
 
 
 def _new_table() -> Table:

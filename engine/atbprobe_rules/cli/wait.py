@@ -10,7 +10,7 @@ import click
 
 from atbprobe_rules.cli.config_option import config_option, resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
-from atbprobe_rules.cli.words import counted
+from atbprobe_rules.cli.words import counted, restart_command
 
 if TYPE_CHECKING:
     from atbprobe_rules.rollout import Rollout
@@ -38,12 +38,15 @@ def command(config: Path | None, adopted: bool, drained: bool, seconds: float, a
     With --drained, wait until the dump is complete as far as it goes: turn dumping off, or let the rounds pass, then
     wait. With --adopted and --drained, both must hold.
 
+    A watcher that has died while somebody needs it is started again first.
+
     \b
     Exit codes: 0 it is so (or no process has the probe loaded); 1 the config was refused, by the watcher or by a
     process, or the time is up; 3 with --drained: it is so, and something was lost on the way.
     """
     from atbprobe_rules.channel import Channel, channel_folder
     from atbprobe_rules.rollout import Stage, wait_for
+    from atbprobe_rules.watcher_start import revive
 
     adopted = adopted or not drained
 
@@ -53,6 +56,9 @@ def command(config: Path | None, adopted: bool, drained: bool, seconds: float, a
         return (look.is_final or not adopted) and not (drained and look.unfinished)
 
     path = resolve_config(config)
+    dead = revive(path)
+    if dead is not None:
+        click.echo(f"the watcher of {path} (process {dead.pid}) had died: it was started again", err=True)
     try:
         channel = Channel.attach(channel_folder(str(path)))
     except FileNotFoundError:
@@ -100,7 +106,7 @@ def _tell_adoption(rollout: Rollout, path: Path, seconds: float, as_json: bool) 
     elif rollout.stage is Stage.REJECTED and rollout.rejection is not None:
         click.echo(describe_rejection(rollout.rejection), err=True)
     elif rollout.stage is Stage.NOT_PUBLISHED and not rollout.watched:
-        click.echo(f"nothing watches {path} any more: source load_atb_probe.sh again", err=True)
+        click.echo(f"nothing watches {path} any more: `{restart_command(path)}` changes that", err=True)
     elif rollout.stage is Stage.NOT_PUBLISHED:
         click.echo(f"{path}: not published within {seconds:g} s: see `atbprobe-rules status`", err=True)
     else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -58,7 +60,8 @@ def command(
 def _watch(config: Path, attended: bool) -> ExitCode:
     from atbprobe_rules.watch import AlreadyWatchedError, Watcher, serve_signals
 
-    watcher = Watcher(config, _report, holds_itself=not attended)
+    report = _log_of_detached() if attended else _report
+    watcher = Watcher(config, report, holds_itself=not attended)
     serve_signals(watcher, survive_hangup=attended)
     try:
         watcher.run()
@@ -75,8 +78,16 @@ def _watch(config: Path, attended: bool) -> ExitCode:
 
 def _report(text: str) -> None:
     now = datetime.now().astimezone().strftime("%H:%M:%S")
-    with contextlib.suppress(OSError):  # a full disk under the log must not end the watcher
+    with contextlib.suppress(OSError):  # a terminal that is gone must not end the watcher
         click.echo(f"{now} {text}", err=True)
+
+
+def _log_of_detached() -> Callable[[str], None]:
+    """Return what writes to the log that whoever started the watcher has made its standard error."""
+    from atbprobe_rules.bounded_log import BoundedLog
+
+    log = BoundedLog(sys.stderr.fileno())
+    return lambda text: log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {text}")
 
 
 def _detach(config: Path, held_by: tuple[int, ...]) -> ExitCode:
