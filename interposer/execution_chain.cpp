@@ -63,7 +63,7 @@ bool ExecutionChain::begin(const Program* program) {
     }
     operation->tasks = tasks_of_rules(view, operation->rules);
     operation->filter_level = filter_level_for(view, *operation);
-    operation->begun = true;
+    if (!operation->begun) open_.begin_innermost();
     operation->is_current = true;
     begun_rules_ = operation->rules;
     return grant(operation->tasks.input != 0);
@@ -73,6 +73,7 @@ bool ExecutionChain::begin(const Program* program) {
 // decided anew only if the program is new.
 bool ExecutionChain::begin_again(const Program* program) {
     OpenOperation* operation = open_.innermost();
+    operation->after_asked = false;
     if (operation->is_current) {
         begun_rules_ = operation->rules;
         return grant(operation->tasks.input != 0);
@@ -81,6 +82,12 @@ bool ExecutionChain::begin_again(const Program* program) {
     if (operation->rules != 0) return begin(program);
     open_.close_innermost();
     return grant(false);
+}
+
+// The after pass of an operation that has begun. Its tensors and its parameters are still to come.
+bool ExecutionChain::end(OpenOperation* operation) {
+    operation->after_asked = true;
+    return grant(operation->tasks.output != 0);
 }
 
 bool ExecutionChain::grant(bool granted) {
@@ -99,8 +106,8 @@ bool ExecutionChain::ask_dir_behind_pass(const Program* program, const char* dir
     if (stage_ == Stage::kIdle) return false;
     if (stage_ != Stage::kPass) return grant(false);
 
-    const OpenOperation* operation = open_.find(round_, dir, length);
-    if (pass_ == Pass::kAfter) return grant(operation != nullptr && operation->tasks.output != 0);
+    OpenOperation* operation = open_.find(round_, dir, length);
+    if (pass_ == Pass::kAfter) return operation != nullptr ? end(operation) : grant(false);
     if (operation != nullptr) return begin_again(program);
     return open_operation(program, dir, length) ? begin(program) : grant(false);
 }
@@ -113,8 +120,8 @@ bool ExecutionChain::ask_pass(const Program* program, Pass pass) {
         return true;
     }
     if (stage_ != Stage::kDir) return grant(false);
-    const OpenOperation* operation = open_.innermost();
-    if (pass == Pass::kAfter) return grant(operation->begun && operation->tasks.output != 0);
+    OpenOperation* operation = open_.innermost();
+    if (pass == Pass::kAfter) return operation->begun ? end(operation) : grant(false);
     return operation->begun ? begin_again(program) : begin(program);
 }
 

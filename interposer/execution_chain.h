@@ -58,6 +58,17 @@ class ExecutionChain {
         return ask_param() && open_.innermost_contains(path, length);
     }
 
+    // The host is through with an operation; it says so last of all, of those that are refused, too.
+    void operation_executed() {
+        if (__builtin_expect(open_.any(), 0)) open_.close_asked();
+    }
+
+    // Operations that have begun under a program and whose end was not seen.
+    size_t operations_open() const { return open_.begun(); }
+
+    // That take the round that was asked about last.
+    uint64_t rules_of_round() const { return rules_; }
+
     // The rules of the operation that the last question began, once; 0 otherwise. For counting.
     uint64_t take_begun_rules();
 
@@ -85,6 +96,7 @@ class ExecutionChain {
     uint32_t filter_level_for(const ProgramView& program, const OpenOperation& operation) const;
     bool begin(const Program* program);
     bool begin_again(const Program* program);
+    bool end(OpenOperation* operation);
     bool grant(bool granted);
 
     static constexpr uint64_t kNoGeneration = UINT64_MAX - 1;  // none is as large

@@ -2,7 +2,10 @@
 
 #include "log.h"
 #include "model_names.h"
+#include "operation_counts.h"
+#include "rule_notices.h"
 #include "topology/topology.h"
+#include "watcher_life.h"
 
 namespace atbprobe {
 namespace {
@@ -12,10 +15,24 @@ void count_begun(ThreadRecord* thread) {
     if (rules != 0) count_selected(rules);
 }
 
+void at_first_dir(ThreadRecord* thread, const char* dir, size_t length) {
+    thread->has_new_rules = false;
+    if (thread->program != nullptr) tell_rules_for_other_devices(*thread->program, dir, length);
+}
+
+// About once for each step of the model on this thread.
+void at_next_step(const ThreadRecord& thread) {
+    look_after_watcher();
+    if (thread.rounds.count == kStepsUntilIdle && thread.program != nullptr)
+        tell_idle_rules(*thread.program, thread.rounds);
+}
+
 __attribute__((noinline)) bool ask_new_dir(ThreadRecord* thread, const char* dir, size_t length) {
-    if (!thread->chain.ask_dir(thread->program, dir, length)) return false;
+    if (__builtin_expect(thread->has_new_rules, 0)) at_first_dir(thread, dir, length);
+    const bool selected = thread->chain.ask_dir(thread->program, dir, length);
+    count_open(thread);
     count_begun(thread);
-    return true;
+    return selected;
 }
 
 // At the end of the process, after the host's own exit handlers.
@@ -38,7 +55,10 @@ void setup_done_slowly() noexcept { take_current_program(); }
 bool look_up_round(uint64_t round) noexcept {
     ThreadRecord* thread = t_record;
     if (!is_current(*thread)) thread = take_current_program();
-    return thread != &g_no_thread && thread->chain.ask_round(thread->program, thread->generation, round);
+    if (thread == &g_no_thread) return false;
+    const bool in_range = thread->chain.ask_round(thread->program, thread->generation, round);
+    if (thread->rounds.add(round, thread->chain.rules_of_round())) at_next_step(*thread);
+    return in_range;
 }
 
 bool probe_ask_dir(const char* dir, size_t length) noexcept {
@@ -49,14 +69,22 @@ bool probe_ask_dir(const char* dir, size_t length) noexcept {
 
 bool probe_ask_pass(Pass pass) noexcept {
     ThreadRecord* thread = t_record;
-    if (!thread->chain.ask_pass(thread->program, pass)) return false;
+    const bool wanted = thread->chain.ask_pass(thread->program, pass);
+    count_open(thread);
     count_begun(thread);
-    return true;
+    return wanted;
 }
 
 bool probe_ask_param() noexcept { return t_record->chain.ask_param(); }
 
-void probe_operation_executed() noexcept { count_operation(t_record); }
+void probe_operation_executed() noexcept {
+    ThreadRecord* thread = t_record;
+    thread->chain.operation_executed();
+    count_open(thread);
+    count_operation(thread);
+}
+
+void probe_kernel_executed() noexcept { count_operation(t_record); }
 
 void probe_save_tensor(const TensorCall& call) noexcept {
     const SaveOrder order = t_record->chain.order_for(call.path.data(), call.path.size());

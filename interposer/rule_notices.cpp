@@ -1,0 +1,82 @@
+#include "rule_notices.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "log.h"
+#include "process_counters.h"
+#include "program_evaluator.h"
+
+namespace atbprobe {
+namespace {
+
+// `rule 2`, or `rules attention, 3`; of many only the first ones.
+struct RuleList {
+    char text[256];
+};
+
+RuleList list_rules(const ProgramView& program, uint64_t rules) {
+    RuleList list;
+    constexpr size_t kRoomForRest = 24;
+    constexpr size_t kRoom = sizeof(list.text) - kRoomForRest;
+    auto used = static_cast<size_t>(
+        snprintf(list.text, sizeof(list.text), "%s", (rules & (rules - 1)) == 0 ? "rule" : "rules"));
+    for (const char* separator = " "; rules != 0; rules &= rules - 1, separator = ", ") {
+        const RuleNameRecord& name = program.rule_names.records[__builtin_ctzll(rules)];
+        if (used + strlen(separator) + name.text_length >= kRoom) {
+            snprintf(list.text + used, kRoomForRest, "%sand %d more", separator, __builtin_popcountll(rules));
+            break;
+        }
+        used += static_cast<size_t>(snprintf(list.text + used, kRoom - used, "%s%.*s", separator,
+                                             static_cast<int>(name.text_length), program.text + name.text_offset));
+    }
+    return list;
+}
+
+uint64_t rules_without_hit(const ProgramView& program) {
+    const ProcessCounters& counters = process_counters();
+    uint64_t without = program.program->enabled_rules;
+    for (uint64_t rules = without; rules != 0; rules &= rules - 1) {
+        const auto rule = static_cast<uint32_t>(__builtin_ctzll(rules));
+        if (counters.hits[rule].load(std::memory_order_relaxed) != 0) without &= ~(rules & -rules);
+    }
+    return without;
+}
+
+}  // namespace
+
+void tell_rules_for_other_devices(const Program& program, const char* dir, size_t length) {
+    DirState root;
+    if (!read_root(program.view, dir, length, &root) || program.has_told_devices.exchange(true)) return;
+    const uint64_t others = program.view.program->enabled_rules & ~root.by_device;
+    if (others == 0) return;
+    program.told_rules.store(others, std::memory_order_relaxed);
+    constexpr size_t kMostDigits = 20;
+    const size_t digits = strcspn(dir, "_");
+    log_message(
+        LogLevel::kWarning, "this process runs on device %.*s, which %s %s not for: nothing is selected by %s here",
+        static_cast<int>(digits < kMostDigits ? digits : kMostDigits), dir, list_rules(program.view, others).text,
+        (others & (others - 1)) == 0 ? "is" : "are", (others & (others - 1)) == 0 ? "it" : "them");
+}
+
+void tell_idle_rules(const Program& program, const RoundsSeen& rounds) {
+    if (program.has_told_idle.exchange(true)) return;
+    const ProgramView& view = program.view;
+    const uint64_t idle = rules_without_hit(view) & ~program.told_rules.load(std::memory_order_relaxed);
+    const uint64_t in_time = idle & rounds.rules;
+    const uint64_t too_late = idle & ~rules_from_round(view, rounds.lowest);
+    if (in_time != 0) {
+        log_message(LogLevel::kWarning,
+                    "%s: no operation was selected in %llu steps of the model; `atbprobe-rules explain` tells what a "
+                    "rule selects",
+                    list_rules(view, in_time).text, static_cast<unsigned long long>(kStepsUntilIdle));
+    }
+    if (too_late != 0) {
+        log_message(LogLevel::kWarning,
+                    "%s: no round is left, since every operation is at round %llu or beyond; with `next` in place of "
+                    "`exec_range` the rounds count from the edit",
+                    list_rules(view, too_late).text, static_cast<unsigned long long>(rounds.lowest));
+    }
+}
+
+}  // namespace atbprobe
