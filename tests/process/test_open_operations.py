@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -27,23 +28,46 @@ def process_of(channel: Channel, host: ProbeCaller) -> Process:
 
 def ask(host: ProbeCaller, number: int, directory: str, then: str, thread: int = 0) -> bool:
     """Ask as a runner does."""
-    questions = [("IsExecuteCountInRange", number), ("IsSaveTensorInSpecificDir", directory), (then,)]
-    return all(host.call(name, *given, thread=thread) for name, *given in questions)
+    return bool(
+        host.call("IsExecuteCountInRange", number, thread=thread)
+        and host.call("IsSaveTensorInSpecificDir", directory, thread=thread)
+        and host.call(then, thread=thread)
+    )
 
 
 def wait(*options: str, probed: Probed) -> subprocess.CompletedProcess[str]:
     return command("wait", "--config", str(probed.config), *options, check=False)
 
 
-def open_at_calls(probed: Probed, record: list[dict[str, Any]], rules: dict[str, Any]) -> list[int]:
-    """Replay a record and return how many ops were open before each of its calls, and after the last one."""
+@dataclass
+class Replayed:
+    """The calls of a record, each with how many ops were open before it."""
+
+    counted: list[tuple[dict[str, Any], int]]
+    at_end: int
+
+    @property
+    def most(self) -> int:
+        return max(count for _, count in self.counted)
+
+    def paths(self, function: str) -> list[tuple[str, int]]:
+        return [(call["args"]["filePath"], count) for call, count in self.counted if call["fn"] == function]
+
+    def assert_quiet_between_ops(self) -> None:
+        quiet = [count for call, count in self.counted if is_quiet(call)]
+        assert len(quiet) > 3
+        assert {*quiet, self.at_end} == {0}
+
+
+def replay_counting(probed: Probed, record: str, rules: dict[str, Any]) -> Replayed:
+    calls = read_record(record)
     probed.publish(rules)
-    counts = []
+    counts: list[int] = []
     with probed.channel() as channel, probed.caller() as host:
         host.call("IsTensorNeedSave")
-        replay(host, record, before_call=lambda _: counts.append(process_of(channel, host).ops_open))
-        counts.append(process_of(channel, host).ops_open)
-    return counts
+        replay(host, calls, before_call=lambda _: counts.append(process_of(channel, host).ops_open))
+        at_end = process_of(channel, host).ops_open
+    return Replayed(list(zip(calls, counts, strict=True)), at_end)
 
 
 def is_quiet(call: dict[str, Any]) -> bool:
@@ -54,17 +78,13 @@ def is_quiet(call: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("record", ONE_THREAD)
 def test_the_open_ops_are_the_op_that_is_saved_and_those_above_it(probed: Probed, record: str) -> None:
     """In both passes: an op is open until its last tensor has been given to us, those below it are not any more."""
-    calls = read_record(record)
-    counts = open_at_calls(probed, calls, EVERYTHING)
-    saves = [(call["args"]["filePath"], count) for call, count in zip(calls, counts) if call["fn"] == "SaveTensor"]
+    replayed = replay_counting(probed, record, EVERYTHING)
+    saves, params = replayed.paths("SaveTensor"), replayed.paths("SaveParam")
     # <device>_<pid>/<count>/<op>…/before/<file>
     assert saves
     assert [count for _, count in saves] == [len(path.split("/")) - 4 for path, _ in saves]
-    params = [(call["args"]["filePath"], count) for call, count in zip(calls, counts) if call["fn"] == "SaveParam"]
     assert [count for _, count in params] == [len(path.split("/")) - 3 for path, _ in params]
-    quiet = [count for call, count in zip(calls, counts) if is_quiet(call)]
-    assert len(quiet) > 5
-    assert {*quiet, counts[-1]} == {0}
+    replayed.assert_quiet_between_ops()
 
 
 RULES: list[dict[str, Any]] = [{"io": "in"}, {"io": "out"}, {"ids": "*_*", "save_child": False}]
@@ -77,25 +97,23 @@ KERNELS = {"op_name": "*Kernel", "save_child": False}
     ids=repr,
 )
 def test_at_rest_nothing_is_open(probed: Probed, record: str, rules: dict[str, Any]) -> None:
-    calls = read_record(record)
-    counts = open_at_calls(probed, calls, {**EVERYTHING, **rules})
-    quiet = [count for call, count in zip(calls, counts) if is_quiet(call)]
-    assert {*quiet, counts[-1]} == {0}
-    assert max(counts) > 0
+    replayed = replay_counting(probed, record, {**EVERYTHING, **rules})
+    replayed.assert_quiet_between_ops()
+    assert replayed.most > 0
 
 
 def test_with_two_threads_the_sum_counts(probed: Probed) -> None:
-    calls = read_record("two_threads")
-    counts = open_at_calls(probed, calls, EVERYTHING)
-    assert all(count > 0 for call, count in zip(calls, counts) if call["fn"] == "SaveTensor")
-    assert counts[-1] == 0
-    deepest = max(len(call["args"]["filePath"].split("/")) - 4 for call in calls if call["fn"] == "SaveTensor")
-    assert max(counts) > deepest, "both threads are in the middle of an op at some time"
+    replayed = replay_counting(probed, "two_threads", EVERYTHING)
+    saves = replayed.paths("SaveTensor")
+    assert all(count > 0 for _, count in saves)
+    assert replayed.at_end == 0
+    deepest = max(len(path.split("/")) - 4 for path, _ in saves)
+    assert replayed.most > deepest, "both threads are in the middle of an op at some time"
 
 
 def test_ops_that_are_not_selected_are_never_open(probed: Probed) -> None:
-    counts = open_at_calls(probed, read_record("nothing_selected"), {**EVERYTHING, "op_name": "NoSuchOperation"})
-    assert set(counts) == {0}
+    replayed = replay_counting(probed, "nothing_selected", {**EVERYTHING, "op_name": "NoSuchOperation"})
+    assert (replayed.most, replayed.at_end) == (0, 0)
 
 
 def test_an_op_ends_when_its_thread_does(probed: Probed) -> None:
@@ -131,9 +149,8 @@ def test_open_ops_move_to_a_new_channel(probed: Probed) -> None:
     probed.publish(EVERYTHING)
     with probed.caller() as host:
         assert ask(host, 0, LAYER, "IsSaveTensorBefore")
-        with probed.channel() as channel:
-            with runtime_lock(channel.folder):
-                remove_channel(channel.folder)
+        with probed.channel() as channel, runtime_lock(channel.folder):
+            remove_channel(channel.folder)
         assert host.call("IsExecuteCountInRange", 0)
         assert probed.process(host.pid).ops_open == 1
         assert host.call("IsSaveTensorInSpecificDir", LAYER)
