@@ -168,6 +168,7 @@ void after_fork_in_child() {
     }
     saver_after_fork_in_child();
     topology_after_fork_in_child();
+    watcher_life_after_fork_in_child();
 }
 
 // ---- programs ----

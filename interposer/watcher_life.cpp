@@ -40,6 +40,11 @@ const char* end_of_watcher(const ControlHeader& control, uint64_t now) {
 
 void watch_life_of_watcher(const ControlHeader& control) { g_control.store(&control, std::memory_order_release); }
 
+void watcher_life_after_fork_in_child() {
+    g_look_at.store(0, std::memory_order_relaxed);
+    g_has_told.store(false, std::memory_order_relaxed);
+}
+
 void look_after_watcher() {
     const ControlHeader* control = g_control.load(std::memory_order_acquire);
     if (control == nullptr) return;

@@ -13,4 +13,7 @@ void watch_life_of_watcher(const ControlHeader& control);
 // One that was never there is none that could be gone.
 void look_after_watcher();
 
+// A forked child is another process: it looks and says so itself.
+void watcher_life_after_fork_in_child();
+
 }  // namespace atbprobe
