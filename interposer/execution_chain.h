@@ -59,9 +59,8 @@ class ExecutionChain {
     }
 
     // The host is through with an operation; it says so last of all, of those that are refused, too.
-    void operation_executed() {
-        if (__builtin_expect(open_.any(), 0)) open_.close_asked();
-    }
+    void operation_executed() { open_.close_asked(); }
+    bool any_open() const { return open_.any(); }
 
     // Operations that have begun under a program and whose end was not seen.
     size_t operations_open() const { return open_.begun(); }
@@ -70,6 +69,7 @@ class ExecutionChain {
     uint64_t rules_of_round() const { return rules_; }
 
     // The rules of the operation that the last question began, once; 0 otherwise. For counting.
+    bool has_begun_rules() const { return begun_rules_ != 0; }
     uint64_t take_begun_rules();
 
     // To be called with every new program.

@@ -10,9 +10,10 @@
 namespace atbprobe {
 namespace {
 
-void count_begun(ThreadRecord* thread) {
-    const uint64_t rules = thread->chain.take_begun_rules();
-    if (rules != 0) count_selected(rules);
+// What the last question has begun or ended.
+inline void count_changes(ThreadRecord* thread) {
+    if (__builtin_expect(thread->chain.has_begun_rules(), 0)) count_selected(thread->chain.take_begun_rules());
+    count_open(thread);
 }
 
 void at_first_dir(ThreadRecord* thread, const char* dir, size_t length) {
@@ -30,8 +31,7 @@ void at_next_step(const ThreadRecord& thread) {
 __attribute__((noinline)) bool ask_new_dir(ThreadRecord* thread, const char* dir, size_t length) {
     if (__builtin_expect(thread->has_new_rules, 0)) at_first_dir(thread, dir, length);
     const bool selected = thread->chain.ask_dir(thread->program, dir, length);
-    count_open(thread);
-    count_begun(thread);
+    count_changes(thread);
     return selected;
 }
 
@@ -70,8 +70,7 @@ bool probe_ask_dir(const char* dir, size_t length) noexcept {
 bool probe_ask_pass(Pass pass) noexcept {
     ThreadRecord* thread = t_record;
     const bool wanted = thread->chain.ask_pass(thread->program, pass);
-    count_open(thread);
-    count_begun(thread);
+    count_changes(thread);
     return wanted;
 }
 
@@ -79,8 +78,10 @@ bool probe_ask_param() noexcept { return t_record->chain.ask_param(); }
 
 void probe_operation_executed() noexcept {
     ThreadRecord* thread = t_record;
-    thread->chain.operation_executed();
-    count_open(thread);
+    if (__builtin_expect(thread->chain.any_open(), 0)) {
+        thread->chain.operation_executed();
+        count_open(thread);
+    }
     count_operation(thread);
 }
 

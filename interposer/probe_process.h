@@ -34,7 +34,7 @@ inline void start_process_once() {
     if (__builtin_expect(g_control_word.load(std::memory_order_acquire) == &kNotStartedWord, 0)) take_current_program();
 }
 
-// Whether a config path is set, that is, whether anything can ever be dumped here.
+// Whether anything can ever be dumped here: a config path is set, or the image of ATBPROBE_IMAGE was taken.
 bool process_is_probed();
 
 // Whether the rules in force dump anything.

@@ -29,7 +29,7 @@ void release_thread_record(void* record) {
 }  // namespace
 
 const std::atomic<uint64_t> kReplacedWord{kNotStarted};
-ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0, 0, {}, false, false, false, nullptr};
+ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0, false, false, 0, {}, false, nullptr};
 __thread ThreadRecord* t_record = &g_no_thread;
 
 ThreadRecord* make_thread_record() {

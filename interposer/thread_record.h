@@ -29,11 +29,11 @@ struct alignas(64) ThreadRecord {
     const Program* program;  // null while there is none
     ExecutionChain chain;
     CounterLane* lane;
-    uint64_t lane_epoch;   // of the slot that the lane is in
     int64_t open_in_lane;  // what the thread has added to the lane's `ops_open`; 0 without a lane
-    RoundsSeen rounds;     // since `program` was taken
     bool lane_is_shared;
-    bool has_new_rules;  // and has not been asked about a directory under them
+    bool has_new_rules;   // and has not been asked about a directory under them
+    uint64_t lane_epoch;  // of the slot that the lane is in
+    RoundsSeen rounds;    // since `program` was taken
     bool in_use;
     ThreadRecord* next;
 };

@@ -4,11 +4,11 @@
 //     <thread>\t<function>[\t<argument>...]\n   ->   true | false | done | threw
 //
 // Threads are numbered from 0, the main thread, and live until the end or until EndThread, after which a new one goes
-// by their number; a call is finished before the next one is read. Arguments: IsExecuteCountInRange round; IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex;
-// SaveParam json path; ReportOperationGraph name json; IsReportModelTopoInfo model; ReportModelTopoInfo model json.
-// The others take none, or none that matters. CloseDescriptors is what a host does of its own: it closes every
-// descriptor from 3 on and opens /dev/null in place of each. After `fork` it is the child that reads on; the parent
-// waits and ends as the child does.
+// by their number; a call is finished before the next one is read. Arguments: IsExecuteCountInRange round;
+// IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex; SaveParam json path; ReportOperationGraph name
+// json; IsReportModelTopoInfo model; ReportModelTopoInfo model json. The others take none, or none that matters.
+// CloseDescriptors is what a host does of its own: it closes every descriptor from 3 on and opens /dev/null in place of
+// each. After `fork` it is the child that reads on; the parent waits and ends as the child does.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
