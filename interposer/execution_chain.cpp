@@ -53,6 +53,7 @@ ATBPROBE_INLINE bool ExecutionChain::open_operation(const Program* program, cons
 bool ExecutionChain::begin(const Program* program) {
     const ProgramView& view = program->view;
     OpenOperation* operation = open_.innermost();
+    has_news_ = true;
     if ((operation->rules & view.next_rules) != 0) {
         const uint64_t earlier = program->executions->add(open_.innermost_dir(), operation->dir_length);
         operation->rules = rules_by_next(view, operation->rules, earlier);
@@ -74,6 +75,7 @@ bool ExecutionChain::begin(const Program* program) {
 bool ExecutionChain::begin_again(const Program* program) {
     OpenOperation* operation = open_.innermost();
     operation->after_asked = false;
+    has_news_ = true;
     if (operation->is_current) {
         begun_rules_ = operation->rules;
         return grant(operation->tasks.input != 0);
@@ -97,7 +99,7 @@ bool ExecutionChain::grant(bool granted) {
 
 bool ExecutionChain::ask_dir(const Program* program, const char* dir, size_t length) {
     if (stage_ != Stage::kRound) return ask_dir_behind_pass(program, dir, length);
-    const bool selected = open_.find(round_, dir, length) != nullptr || open_operation(program, dir, length);
+    const bool selected = find_open(dir, length) != nullptr || open_operation(program, dir, length);
     stage_ = selected ? Stage::kDir : Stage::kIdle;
     return selected;
 }
@@ -106,7 +108,7 @@ bool ExecutionChain::ask_dir_behind_pass(const Program* program, const char* dir
     if (stage_ == Stage::kIdle) return false;
     if (stage_ != Stage::kPass) return grant(false);
 
-    OpenOperation* operation = open_.find(round_, dir, length);
+    OpenOperation* operation = find_open(dir, length);
     if (pass_ == Pass::kAfter) return operation != nullptr ? end(operation) : grant(false);
     if (operation != nullptr) return begin_again(program);
     return open_operation(program, dir, length) ? begin(program) : grant(false);

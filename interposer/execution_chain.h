@@ -68,8 +68,12 @@ class ExecutionChain {
     // That take the round that was asked about last.
     uint64_t rules_of_round() const { return rules_; }
 
+    // Whether the last questions may have begun or ended an operation, or were the first ones under new rules: all that
+    // a caller has to look at behind each of them.
+    bool has_news() const { return has_news_; }
+    void set_news(bool has_news) { has_news_ = has_news; }
+
     // The rules of the operation that the last question began, once; 0 otherwise. For counting.
-    bool has_begun_rules() const { return begun_rules_ != 0; }
     uint64_t take_begun_rules();
 
     // To be called with every new program.
@@ -78,6 +82,7 @@ class ExecutionChain {
         known_under_ = kNoGeneration;
         last_dirs_.forget();
         open_.outdate();
+        has_news_ = true;
     }
     void forget_everything();
 
@@ -90,6 +95,11 @@ class ExecutionChain {
         kGranted,  // the conjunction was granted for `pass_`
     };
 
+    OpenOperation* find_open(const char* dir, size_t length) {
+        if (!open_.any()) return nullptr;
+        has_news_ = true;  // some may not be on the way
+        return open_.find(round_, dir, length);
+    }
     bool open_operation(const Program* program, const char* dir, size_t length);
     uint64_t rules_for(const Program* program, const char* dir, size_t length);
     bool ask_dir_behind_pass(const Program* program, const char* dir, size_t length);
@@ -107,6 +117,7 @@ class ExecutionChain {
     Stage stage_;
     Stage known_stage_;  // what asking for this round leads to, where that is known
     Pass pass_;
+    bool has_news_;
     uint64_t begun_rules_;
     OpenOperations open_;
     RememberedDirs last_dirs_;

@@ -31,7 +31,7 @@ bool OpenOperations::is_on_the_way(const OpenOperation& operation, const char* d
     return length == prefix || dir[prefix] == '/';
 }
 
-OpenOperation* OpenOperations::find_open(uint64_t round, const char* dir, size_t length) {
+OpenOperation* OpenOperations::find(uint64_t round, const char* dir, size_t length) {
     while (count_ != 0 && !is_on_the_way(operations_[count_ - 1], dir, length)) close_innermost();
     if (count_ == 0) return nullptr;
     OpenOperation& innermost = operations_[count_ - 1];

@@ -27,9 +27,7 @@ struct OpenOperation {
 class OpenOperations {
   public:
     // The operation of this round and directory, or null. Closes all that cannot be open any more.
-    OpenOperation* find(uint64_t round, const char* dir, size_t length) {
-        return count_ == 0 ? nullptr : find_open(round, dir, length);
-    }
+    OpenOperation* find(uint64_t round, const char* dir, size_t length);
 
     // Opens an operation that `rules` take, below those that `find` left. Null without memory.
     OpenOperation* open(uint64_t round, const char* dir, size_t length, uint64_t rules);
@@ -71,7 +69,6 @@ class OpenOperations {
     void clear() { count_ = begun_ = 0; }
 
   private:
-    OpenOperation* find_open(uint64_t round, const char* dir, size_t length);
     bool is_on_the_way(const OpenOperation& operation, const char* dir, size_t length) const;
 
     OpenOperation* operations_;

@@ -11,14 +11,18 @@ namespace atbprobe {
 namespace {
 
 // What the last question has begun or ended.
-inline void count_changes(ThreadRecord* thread) {
-    if (__builtin_expect(thread->chain.has_begun_rules(), 0)) count_selected(thread->chain.take_begun_rules());
+__attribute__((noinline)) void take_news(ThreadRecord* thread) {
+    const uint64_t rules = thread->chain.take_begun_rules();
+    if (rules != 0) count_selected(rules);
     count_open(thread);
+    thread->chain.set_news(thread->has_new_rules);  // which wait for a directory
 }
 
-void at_first_dir(ThreadRecord* thread, const char* dir, size_t length) {
+__attribute__((noinline)) void take_news_of_dir(ThreadRecord* thread, const char* dir, size_t length) {
+    if (thread->has_new_rules && thread->program != nullptr)
+        tell_rules_for_other_devices(*thread->program, dir, length);
     thread->has_new_rules = false;
-    if (thread->program != nullptr) tell_rules_for_other_devices(*thread->program, dir, length);
+    take_news(thread);
 }
 
 // About once for each step of the model on this thread.
@@ -29,9 +33,8 @@ void at_next_step(const ThreadRecord& thread) {
 }
 
 __attribute__((noinline)) bool ask_new_dir(ThreadRecord* thread, const char* dir, size_t length) {
-    if (__builtin_expect(thread->has_new_rules, 0)) at_first_dir(thread, dir, length);
     const bool selected = thread->chain.ask_dir(thread->program, dir, length);
-    count_changes(thread);
+    if (__builtin_expect(thread->chain.has_news(), 0)) take_news_of_dir(thread, dir, length);
     return selected;
 }
 
@@ -70,7 +73,7 @@ bool probe_ask_dir(const char* dir, size_t length) noexcept {
 bool probe_ask_pass(Pass pass) noexcept {
     ThreadRecord* thread = t_record;
     const bool wanted = thread->chain.ask_pass(thread->program, pass);
-    count_changes(thread);
+    if (thread->chain.has_news()) take_news(thread);
     return wanted;
 }
 
