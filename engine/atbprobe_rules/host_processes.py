@@ -125,7 +125,7 @@ def _abi_of_host(maps: str) -> str | None:
 
 def _pid_namespace(pid: int | str) -> str | None:
     try:
-        return os.readlink(f"/proc/{pid}/ns/pid")
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
     except OSError:  # it has ended, or is not ours to see
         return None
 

@@ -8,7 +8,9 @@
 // IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex; SaveParam json path; ReportOperationGraph name
 // json; IsReportModelTopoInfo model; ReportModelTopoInfo model json. The others take none, or none that matters.
 // CloseDescriptors is what a host does of its own: it closes every descriptor from 3 on and opens /dev/null in place of
-// each. After `fork` it is the child that reads on; the parent waits and ends as the child does.
+// each. After `fork` it is the child that reads on; the parent waits and ends as the child does. Dlopen loads a library
+// for all to see, as a loader of plug-ins does.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,8 +77,13 @@ const char* fork_and_wait(const Arguments&) {
     std::exit(child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
+const char* load_library(const Arguments& arguments) {
+    return word(dlopen(arguments.at(0).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr);
+}
+
 std::map<std::string, Function> function_table() {
     return {
+        {"Dlopen", load_library},
         {"fork", fork_and_wait},
         {"UpdateConfig",
          [](const Arguments&) {
