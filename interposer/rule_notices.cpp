@@ -1,7 +1,10 @@
 #include "rule_notices.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "log.h"
 #include "process_counters.h"
@@ -9,6 +12,25 @@
 
 namespace atbprobe {
 namespace {
+
+// Rules that somebody changes many times a second must not fill the model's log: some notices at once, then one a
+// second. The clock of the notices may run ahead of time by no more than that many.
+constexpr uint64_t kNoticesAtOnce = 16;
+constexpr uint64_t kSecond = 1'000'000'000;
+std::atomic<uint64_t> g_notice_clock{0};
+
+bool may_tell() {
+    timespec time = {};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    const uint64_t now = static_cast<uint64_t>(time.tv_sec) * kSecond + static_cast<uint64_t>(time.tv_nsec);
+    uint64_t clock = g_notice_clock.load(std::memory_order_relaxed);
+    uint64_t next = 0;
+    do {
+        next = std::max(clock, now) + kSecond;
+        if (next > now + kNoticesAtOnce * kSecond) return false;
+    } while (!g_notice_clock.compare_exchange_weak(clock, next, std::memory_order_relaxed));
+    return true;
+}
 
 // `rule 2`, or `rules attention, 3`; of many only the first ones.
 struct RuleList {
@@ -49,7 +71,7 @@ void tell_rules_for_other_devices(const Program& program, const char* dir, size_
     DirState root;
     if (!read_root(program.view, dir, length, &root) || program.has_told_devices.exchange(true)) return;
     const uint64_t others = program.view.program->enabled_rules & ~root.by_device;
-    if (others == 0) return;
+    if (others == 0 || !may_tell()) return;
     program.told_rules.store(others, std::memory_order_relaxed);
     constexpr size_t kMostDigits = 20;
     const size_t digits = strcspn(dir, "_");
@@ -65,13 +87,13 @@ void tell_idle_rules(const Program& program, const RoundsSeen& rounds) {
     const uint64_t idle = rules_without_hit(view) & ~program.told_rules.load(std::memory_order_relaxed);
     const uint64_t in_time = idle & rounds.rules;
     const uint64_t too_late = idle & ~rules_from_round(view, rounds.lowest);
-    if (in_time != 0) {
+    if (in_time != 0 && may_tell()) {
         log_message(LogLevel::kWarning,
                     "%s: no operation was selected in %llu steps of the model; `atbprobe-rules explain` tells what a "
                     "rule selects",
                     list_rules(view, in_time).text, static_cast<unsigned long long>(kStepsUntilIdle));
     }
-    if (too_late != 0) {
+    if (too_late != 0 && may_tell()) {
         log_message(LogLevel::kWarning,
                     "%s: no round is left, since every operation is at round %llu or beyond; with `next` in place of "
                     "`exec_range` the rounds count from the edit",

@@ -1,5 +1,5 @@
 // What the user should hear about rules that select nothing, in the model's own messages: there is no other sign of it
-// than files that do not come.
+// than files that do not come. Of rules that are changed many times a second not all is told.
 #pragma once
 
 #include <cstddef>

@@ -153,6 +153,14 @@ def test_taking_rules_is_told_of_to_those_who_ask_for_it(probed: Probed) -> None
         ]
 
 
+def test_edits_as_fast_as_they_go_do_not_fill_the_log(probed: Probed) -> None:
+    with probed.caller() as host:
+        for number in range(200):
+            probed.publish({**ON, "device": "4"})
+            assert not step(host, number)
+        assert 16 <= len(notices(host.end())) < 100
+
+
 # The watcher ---------------------------------------------------------------------------------------------------------
 
 
