@@ -37,20 +37,32 @@ struct RuleList {
     char text[256];
 };
 
+// How much of a name is shown; no character is cut in two.
+int shown_length(const char* name, uint32_t length) {
+    constexpr uint32_t kMost = 80;
+    if (length <= kMost) return static_cast<int>(length);
+    uint32_t shown = kMost;
+    while (shown != 0 && (static_cast<unsigned char>(name[shown]) & 0xc0U) == 0x80U) --shown;
+    return static_cast<int>(shown);
+}
+
 RuleList list_rules(const ProgramView& program, uint64_t rules) {
     RuleList list;
     constexpr size_t kRoomForRest = 24;
     constexpr size_t kRoom = sizeof(list.text) - kRoomForRest;
+    constexpr size_t kMarks = sizeof(", ...");
     auto used = static_cast<size_t>(
         snprintf(list.text, sizeof(list.text), "%s", (rules & (rules - 1)) == 0 ? "rule" : "rules"));
     for (const char* separator = " "; rules != 0; rules &= rules - 1, separator = ", ") {
-        const RuleNameRecord& name = program.rule_names.records[__builtin_ctzll(rules)];
-        if (used + strlen(separator) + name.text_length >= kRoom) {
+        const RuleNameRecord& record = program.rule_names.records[__builtin_ctzll(rules)];
+        const char* name = program.text + record.text_offset;
+        const int shown = shown_length(name, record.text_length);
+        if (used + static_cast<size_t>(shown) + kMarks >= kRoom) {
             snprintf(list.text + used, kRoomForRest, "%sand %d more", separator, __builtin_popcountll(rules));
             break;
         }
-        used += static_cast<size_t>(snprintf(list.text + used, kRoom - used, "%s%.*s", separator,
-                                             static_cast<int>(name.text_length), program.text + name.text_offset));
+        used += static_cast<size_t>(snprintf(list.text + used, kRoom - used, "%s%.*s%s", separator, shown, name,
+                                             static_cast<uint32_t>(shown) < record.text_length ? "..." : ""));
     }
     return list;
 }

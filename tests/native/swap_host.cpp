@@ -97,8 +97,10 @@ int main(int argc, char** argv) {
         return 2;
     }
     const uint64_t save_every = std::strtoull(argv[2], nullptr, 10);
+    const auto count = static_cast<int>(std::strtol(argv[1], nullptr, 10));
     std::vector<std::thread> threads;
-    for (int number = 0; number < std::atoi(argv[1]); ++number) {
+    threads.reserve(static_cast<size_t>(count));
+    for (int number = 0; number < count; ++number) {
         threads.emplace_back([=] { run_threads(number, save_every); });
     }
     char* line = nullptr;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterable
 from typing import Any
@@ -88,13 +89,24 @@ def test_no_notice_where_there_is_nothing_to_say(probed: Probed, rules: dict[str
         assert notices(host.end()) == []
 
 
-def test_many_long_names_are_cut_short(probed: Probed) -> None:
-    probed.publish({**ON, "rules": [{"name": f"{'a' * 40}{number}", "device": "4"} for number in range(64)]})
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ([f"{'a' * 40}{number}" for number in range(64)], f"rules {'a' * 40}0, {'a' * 40}1, "),
+        (["é" * 100], f"rule {'é' * 40}... is not for"),
+        (["a" + "é" * 100, "b"], f"rules a{'é' * 39}..., b are not for"),
+    ],
+    ids=["many", "long", "cut in a character"],
+)
+def test_many_and_long_names_are_cut_short(probed: Probed, names: list[str], shown: str) -> None:
+    probed.publish({**ON, "rules": [{"name": name, "device": "4"} for name in names]})
     with probed.caller() as host:
         assert not step(host, 0)
         [notice] = notices(host.end())
-    assert "which rules " + "a" * 40 + "0, " in notice
-    assert "and 59 more are not for" in notice
+    assert shown in notice
+    assert len(notice) < 400
+    if len(names) == 64:
+        assert re.search(r", and 59 more are not for: nothing is selected by them here$", notice)
 
 
 def test_rules_that_select_nothing_in_many_steps(probed: Probed) -> None:
