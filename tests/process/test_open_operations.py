@@ -199,6 +199,10 @@ def test_wait_drained_returns_with_everything_on_disk(watched: Probed, options: 
         host.save_tensor(f"{LAYER}/after/outtensor0.bin", b"\0\0\0\0")
         assert waiting.poll() is None, "the op has not ended"
         host.call("ReportOperationIOTensorEnable")
+        for number in itertools.count(1):  # a process that asks nothing takes no rules
+            if waiting.poll() is not None:
+                break
+            host.call("IsExecuteCountInRange", number)
         output, errors = waiting.communicate(timeout=WAIT_SECONDS)
         files = watched.files()
         assert (waiting.returncode, errors) == (0, "")
