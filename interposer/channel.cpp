@@ -150,19 +150,6 @@ int map_control(int file, off_t size, Channel* channel) {
     return 0;
 }
 
-int read_whole(int file, void* bytes, size_t size) {
-    char* next = static_cast<char*>(bytes);
-    while (size != 0) {
-        const ssize_t got = read(file, next, size);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return -errno;
-        if (got == 0) return -EBADMSG;
-        next += got;
-        size -= static_cast<size_t>(got);
-    }
-    return 0;
-}
-
 int write_image(int folder, const void* image, size_t size, uint64_t generation) {
     const FileName name = temporary_name();
     const int file = create_temporary_file(folder, name);
@@ -249,17 +236,7 @@ int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy)
     off_t size = 0;
     const FileDescriptor file(open_private_file(channel_folder.get(), image_name(generation).text, O_RDONLY, &size));
     if (file.get() < 0) return file.get();
-    int error = -EBADMSG;
-    if (size > 0 && static_cast<uint64_t>(size) <= kMaxImageBytes) {
-        copy->size = static_cast<size_t>(size);
-        copy->bytes = malloc(copy->size);
-        error = copy->bytes == nullptr ? -ENOMEM : read_whole(file.get(), copy->bytes, copy->size);
-    }
-    if (error != 0) {
-        free(copy->bytes);
-        *copy = ImageCopy{};
-    }
-    return error;
+    return read_image(file.get(), size, copy);
 }
 
 int64_t channel_publish(const char* folder, const Channel& channel, const void* image, size_t size) {

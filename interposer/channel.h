@@ -11,6 +11,7 @@
 #include <string>
 
 #include "channel_format.h"
+#include "image_file.h"
 
 namespace atbprobe {
 
@@ -30,11 +31,6 @@ enum class IfMissing { kCreate, kFail };
 int channel_open(const char* folder, IfMissing if_missing, Channel* channel);
 void channel_unmap(Channel* channel);
 
-// A private copy of an image file. `bytes` is malloc'ed and the caller's.
-struct ImageCopy {
-    void* bytes = nullptr;
-    size_t size = 0;
-};
 int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy);
 
 // Returns the new generation, or a negative errno. Only one publisher at a time (the watcher's lock sees to it).

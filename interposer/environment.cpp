@@ -28,6 +28,7 @@ constexpr uint32_t kMaxDefaultWriters = 4;
 struct Environment {
     char* output_folder = nullptr;  // null if unset
     char* config_path = nullptr;
+    char* image_path = nullptr;
     char* runtime_folder = nullptr;
     int log_level = kDefaultLogLevel;
     bool has_queue_bytes = false;
@@ -103,6 +104,7 @@ Readings read_into(Environment* target) {
     target->writers = static_cast<uint32_t>(number);
     target->output_folder = copy_of("ATB_OUTPUT_DIR");
     target->config_path = copy_of("ATB_DUMP_CONFIG");
+    target->image_path = copy_of("ATBPROBE_IMAGE");
     target->runtime_folder = copy_of("ATBPROBE_RUNTIME_DIR");
     if (target->runtime_folder == nullptr) target->runtime_folder = default_runtime_folder();
     return readings;
@@ -121,6 +123,7 @@ const Environment& environment() {
     if (!g_environment.compare_exchange_strong(known, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
         std::free(fresh->output_folder);
         std::free(fresh->config_path);
+        std::free(fresh->image_path);
         std::free(fresh->runtime_folder);
         delete fresh;
         return *known;
@@ -138,6 +141,8 @@ const char* text_or_empty(const char* text) { return text == nullptr ? "" : text
 const char* environment_output_folder() { return text_or_empty(environment().output_folder); }
 
 const char* environment_config_path() { return text_or_empty(environment().config_path); }
+
+const char* environment_image_path() { return text_or_empty(environment().image_path); }
 
 const char* environment_runtime_folder() { return text_or_empty(environment().runtime_folder); }
 

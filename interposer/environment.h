@@ -4,6 +4,8 @@
 //
 //   ATB_OUTPUT_DIR        folder in which atb_dump_data/ is made; default: the working directory
 //   ATB_DUMP_CONFIG       the config file whose channel is attached; default: none, nothing is dumped
+//   ATBPROBE_IMAGE        rules compiled by `atbprobe-rules compile`, in force from the first operation to the end: no
+//                         watcher, no channel; wins over ATB_DUMP_CONFIG
 //   ATB_AIT_LOG_LEVEL     0 debug, 1 info, 2 warning, 3 error, 4 fatal, 5 silent; default: 2
 //   ATBPROBE_RUNTIME_DIR  folder of the channels; default: /dev/shm/atbprobe-<uid>
 //   ATBPROBE_QUEUE_BYTES  memory for tensors that wait to be written, as a number of bytes or "64 MiB"; 0: none waits;
@@ -15,9 +17,10 @@
 
 namespace atbprobe {
 
-// Never null, and valid for the life of the process. The first two are empty if unset.
+// Never null, and valid for the life of the process. The first three are empty if unset.
 const char* environment_output_folder();
 const char* environment_config_path();
+const char* environment_image_path();
 const char* environment_runtime_folder();
 
 int environment_log_level();

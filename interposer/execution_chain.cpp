@@ -53,6 +53,7 @@ ATBPROBE_INLINE bool ExecutionChain::open_operation(const Program* program, cons
 bool ExecutionChain::begin(const Program* program) {
     const ProgramView& view = program->view;
     OpenOperation* operation = open_.innermost();
+    has_news_ = true;
     if ((operation->rules & view.next_rules) != 0) {
         const uint64_t earlier = program->executions->add(open_.innermost_dir(), operation->dir_length);
         operation->rules = rules_by_next(view, operation->rules, earlier);
@@ -63,7 +64,7 @@ bool ExecutionChain::begin(const Program* program) {
     }
     operation->tasks = tasks_of_rules(view, operation->rules);
     operation->filter_level = filter_level_for(view, *operation);
-    operation->begun = true;
+    if (!operation->begun) open_.begin_innermost();
     operation->is_current = true;
     begun_rules_ = operation->rules;
     return grant(operation->tasks.input != 0);
@@ -73,6 +74,8 @@ bool ExecutionChain::begin(const Program* program) {
 // decided anew only if the program is new.
 bool ExecutionChain::begin_again(const Program* program) {
     OpenOperation* operation = open_.innermost();
+    operation->after_asked = false;
+    has_news_ = true;
     if (operation->is_current) {
         begun_rules_ = operation->rules;
         return grant(operation->tasks.input != 0);
@@ -83,6 +86,12 @@ bool ExecutionChain::begin_again(const Program* program) {
     return grant(false);
 }
 
+// The after pass of an operation that has begun. Its tensors and its parameters are still to come.
+bool ExecutionChain::end(OpenOperation* operation) {
+    operation->after_asked = true;
+    return grant(operation->tasks.output != 0);
+}
+
 bool ExecutionChain::grant(bool granted) {
     stage_ = granted ? Stage::kGranted : Stage::kIdle;
     return granted;
@@ -90,7 +99,7 @@ bool ExecutionChain::grant(bool granted) {
 
 bool ExecutionChain::ask_dir(const Program* program, const char* dir, size_t length) {
     if (stage_ != Stage::kRound) return ask_dir_behind_pass(program, dir, length);
-    const bool selected = open_.find(round_, dir, length) != nullptr || open_operation(program, dir, length);
+    const bool selected = find_open(dir, length) != nullptr || open_operation(program, dir, length);
     stage_ = selected ? Stage::kDir : Stage::kIdle;
     return selected;
 }
@@ -99,8 +108,8 @@ bool ExecutionChain::ask_dir_behind_pass(const Program* program, const char* dir
     if (stage_ == Stage::kIdle) return false;
     if (stage_ != Stage::kPass) return grant(false);
 
-    const OpenOperation* operation = open_.find(round_, dir, length);
-    if (pass_ == Pass::kAfter) return grant(operation != nullptr && operation->tasks.output != 0);
+    OpenOperation* operation = find_open(dir, length);
+    if (pass_ == Pass::kAfter) return operation != nullptr ? end(operation) : grant(false);
     if (operation != nullptr) return begin_again(program);
     return open_operation(program, dir, length) ? begin(program) : grant(false);
 }
@@ -113,8 +122,8 @@ bool ExecutionChain::ask_pass(const Program* program, Pass pass) {
         return true;
     }
     if (stage_ != Stage::kDir) return grant(false);
-    const OpenOperation* operation = open_.innermost();
-    if (pass == Pass::kAfter) return grant(operation->begun && operation->tasks.output != 0);
+    OpenOperation* operation = open_.innermost();
+    if (pass == Pass::kAfter) return operation->begun ? end(operation) : grant(false);
     return operation->begun ? begin_again(program) : begin(program);
 }
 

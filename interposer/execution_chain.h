@@ -58,6 +58,21 @@ class ExecutionChain {
         return ask_param() && open_.innermost_contains(path, length);
     }
 
+    // The host is through with an operation; it says so last of all, of those that are refused, too.
+    void operation_executed() { open_.close_asked(); }
+    bool any_open() const { return open_.any(); }
+
+    // Operations that have begun under a program and whose end was not seen.
+    size_t operations_open() const { return open_.begun(); }
+
+    // That take the round that was asked about last.
+    uint64_t rules_of_round() const { return rules_; }
+
+    // Whether the last questions may have begun or ended an operation, or were the first ones under new rules: all that
+    // a caller has to look at behind each of them.
+    bool has_news() const { return has_news_; }
+    void set_news(bool has_news) { has_news_ = has_news; }
+
     // The rules of the operation that the last question began, once; 0 otherwise. For counting.
     uint64_t take_begun_rules();
 
@@ -67,6 +82,7 @@ class ExecutionChain {
         known_under_ = kNoGeneration;
         last_dirs_.forget();
         open_.outdate();
+        has_news_ = true;
     }
     void forget_everything();
 
@@ -79,12 +95,18 @@ class ExecutionChain {
         kGranted,  // the conjunction was granted for `pass_`
     };
 
+    OpenOperation* find_open(const char* dir, size_t length) {
+        if (!open_.any()) return nullptr;
+        has_news_ = true;  // some may not be on the way
+        return open_.find(round_, dir, length);
+    }
     bool open_operation(const Program* program, const char* dir, size_t length);
     uint64_t rules_for(const Program* program, const char* dir, size_t length);
     bool ask_dir_behind_pass(const Program* program, const char* dir, size_t length);
     uint32_t filter_level_for(const ProgramView& program, const OpenOperation& operation) const;
     bool begin(const Program* program);
     bool begin_again(const Program* program);
+    bool end(OpenOperation* operation);
     bool grant(bool granted);
 
     static constexpr uint64_t kNoGeneration = UINT64_MAX - 1;  // none is as large
@@ -95,6 +117,7 @@ class ExecutionChain {
     Stage stage_;
     Stage known_stage_;  // what asking for this round leads to, where that is known
     Pass pass_;
+    bool has_news_;
     uint64_t begun_rules_;
     OpenOperations open_;
     RememberedDirs last_dirs_;

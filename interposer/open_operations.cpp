@@ -31,13 +31,13 @@ bool OpenOperations::is_on_the_way(const OpenOperation& operation, const char* d
     return length == prefix || dir[prefix] == '/';
 }
 
-OpenOperation* OpenOperations::find_open(uint64_t round, const char* dir, size_t length) {
-    while (count_ != 0 && !is_on_the_way(operations_[count_ - 1], dir, length)) --count_;
+OpenOperation* OpenOperations::find(uint64_t round, const char* dir, size_t length) {
+    while (count_ != 0 && !is_on_the_way(operations_[count_ - 1], dir, length)) close_innermost();
     if (count_ == 0) return nullptr;
     OpenOperation& innermost = operations_[count_ - 1];
     if (innermost.dir_length != length) return nullptr;
     if (innermost.round == round && innermost.begun) return &innermost;
-    --count_;  // an earlier execution in the same directory, or one that never began
+    close_innermost();  // an earlier execution in the same directory, or one that never began
     return nullptr;
 }
 
@@ -52,7 +52,7 @@ OpenOperation* OpenOperations::open(uint64_t round, const char* dir, size_t leng
     const size_t known = count_ == 0 ? 0 : operations_[count_ - 1].dir_length;
     memcpy(dir_ + known, dir + known, length - known);
     OpenOperation* operation = &operations_[count_++];
-    *operation = OpenOperation{round, length, rules, {}, 0, false, true};
+    *operation = OpenOperation{round, length, rules, {}, 0, false, true, false};
     return operation;
 }
 

@@ -1,8 +1,8 @@
 // The operations that are open on one thread: those whose before pass was granted and whose end has not been seen.
 //
-// The host says when an operation begins, never when it ends. But the open ones are always the ancestors of the one
-// it asks about now, so a question about a directory closes every operation that is not on the way down to it. For the
-// same reason one buffer holds all their directories: each is a prefix of the next.
+// The open ones are always the ancestors of the one that the host asks about now, so a question about a directory
+// closes every operation that is not on the way down to it. For the same reason one buffer holds all their
+// directories: each is a prefix of the next.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,40 @@ struct OpenOperation {
     uint64_t rules;
     Tasks tasks;
     uint32_t filter_level;
-    bool begun;       // its before pass was asked for; until then it is only a candidate, and has rules alone
-    bool is_current;  // it was decided under the program in force
+    bool begun;        // its before pass was asked for; until then it is only a candidate, and has rules alone
+    bool is_current;   // it was decided under the program in force
+    bool after_asked;  // nothing is below it any more
 };
 
 // Plain memory, zero-initialised, grown as needed and kept: it belongs to a thread record, which is never destroyed.
 class OpenOperations {
   public:
     // The operation of this round and directory, or null. Closes all that cannot be open any more.
-    OpenOperation* find(uint64_t round, const char* dir, size_t length) {
-        return count_ == 0 ? nullptr : find_open(round, dir, length);
-    }
+    OpenOperation* find(uint64_t round, const char* dir, size_t length);
 
     // Opens an operation that `rules` take, below those that `find` left. Null without memory.
     OpenOperation* open(uint64_t round, const char* dir, size_t length, uint64_t rules);
 
-    // Closes the innermost one.
-    void close_innermost() { --count_; }
+    void begin_innermost() {
+        innermost()->begun = true;
+        ++begun_;
+    }
+    void close_innermost() {
+        if (operations_[--count_].begun) --begun_;
+    }
+
+    // Closes those whose after pass was asked for: the innermost ones.
+    void close_asked() {
+        while (count_ != 0 && innermost()->after_asked) close_innermost();
+    }
+
     OpenOperation* innermost() const { return count_ == 0 ? nullptr : &operations_[count_ - 1]; }
     const OpenOperation* outermost() const { return count_ == 0 ? nullptr : operations_; }
 
     const char* innermost_dir() const { return dir_; }
 
     bool any() const { return count_ != 0; }
+    size_t begun() const { return begun_; }
     bool any_begun_in_round(uint64_t round) const {
         for (size_t i = 0; i < count_; ++i) {
             if (operations_[i].begun && operations_[i].round == round) return true;
@@ -55,15 +66,15 @@ class OpenOperations {
     void outdate() {
         for (size_t i = 0; i < count_; ++i) operations_[i].is_current = false;
     }
-    void clear() { count_ = 0; }
+    void clear() { count_ = begun_ = 0; }
 
   private:
-    OpenOperation* find_open(uint64_t round, const char* dir, size_t length);
     bool is_on_the_way(const OpenOperation& operation, const char* dir, size_t length) const;
 
     OpenOperation* operations_;
     char* dir_;  // of the innermost one
     size_t count_;
+    size_t begun_;  // how many of them have begun
     size_t capacity_;
     size_t dir_capacity_;
 };

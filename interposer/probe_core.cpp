@@ -2,20 +2,40 @@
 
 #include "log.h"
 #include "model_names.h"
+#include "operation_counts.h"
+#include "rule_notices.h"
 #include "topology/topology.h"
+#include "watcher_life.h"
 
 namespace atbprobe {
 namespace {
 
-void count_begun(ThreadRecord* thread) {
+// What the last question has begun or ended.
+__attribute__((noinline)) void take_news(ThreadRecord* thread) {
     const uint64_t rules = thread->chain.take_begun_rules();
     if (rules != 0) count_selected(rules);
+    count_open(thread);
+    thread->chain.set_news(thread->has_new_rules);  // which wait for a directory
+}
+
+__attribute__((noinline)) void take_news_of_dir(ThreadRecord* thread, const char* dir, size_t length) {
+    if (thread->has_new_rules && thread->program != nullptr)
+        tell_rules_for_other_devices(*thread->program, dir, length);
+    thread->has_new_rules = false;
+    take_news(thread);
+}
+
+// About once for each step of the model on this thread.
+void at_next_step(const ThreadRecord& thread) {
+    look_after_watcher();
+    if (thread.rounds.count == kStepsUntilIdle && thread.program != nullptr)
+        tell_idle_rules(*thread.program, thread.rounds);
 }
 
 __attribute__((noinline)) bool ask_new_dir(ThreadRecord* thread, const char* dir, size_t length) {
-    if (!thread->chain.ask_dir(thread->program, dir, length)) return false;
-    count_begun(thread);
-    return true;
+    const bool selected = thread->chain.ask_dir(thread->program, dir, length);
+    if (__builtin_expect(thread->chain.has_news(), 0)) take_news_of_dir(thread, dir, length);
+    return selected;
 }
 
 // At the end of the process, after the host's own exit handlers.
@@ -38,7 +58,10 @@ void setup_done_slowly() noexcept { take_current_program(); }
 bool look_up_round(uint64_t round) noexcept {
     ThreadRecord* thread = t_record;
     if (!is_current(*thread)) thread = take_current_program();
-    return thread != &g_no_thread && thread->chain.ask_round(thread->program, thread->generation, round);
+    if (thread == &g_no_thread) return false;
+    const bool in_range = thread->chain.ask_round(thread->program, thread->generation, round);
+    if (thread->rounds.add(round, thread->chain.rules_of_round())) at_next_step(*thread);
+    return in_range;
 }
 
 bool probe_ask_dir(const char* dir, size_t length) noexcept {
@@ -49,14 +72,23 @@ bool probe_ask_dir(const char* dir, size_t length) noexcept {
 
 bool probe_ask_pass(Pass pass) noexcept {
     ThreadRecord* thread = t_record;
-    if (!thread->chain.ask_pass(thread->program, pass)) return false;
-    count_begun(thread);
-    return true;
+    const bool wanted = thread->chain.ask_pass(thread->program, pass);
+    if (thread->chain.has_news()) take_news(thread);
+    return wanted;
 }
 
 bool probe_ask_param() noexcept { return t_record->chain.ask_param(); }
 
-void probe_operation_executed() noexcept { count_operation(t_record); }
+void probe_operation_executed() noexcept {
+    ThreadRecord* thread = t_record;
+    if (__builtin_expect(thread->chain.any_open(), 0)) {
+        thread->chain.operation_executed();
+        count_open(thread);
+    }
+    count_operation(thread);
+}
+
+void probe_kernel_executed() noexcept { count_operation(t_record); }
 
 void probe_save_tensor(const TensorCall& call) noexcept {
     const SaveOrder order = t_record->chain.order_for(call.path.data(), call.path.size());

@@ -33,7 +33,11 @@ inline bool probe_ask_round(uint64_t round) noexcept {
 bool probe_ask_dir(const char* dir, size_t length) noexcept;
 bool probe_ask_pass(Pass pass) noexcept;
 bool probe_ask_param() noexcept;
+
+// The host asks these of every operation and kernel, whatever was answered before: at the end of an operation, and
+// between the two passes of a kernel.
 void probe_operation_executed() noexcept;
+void probe_kernel_executed() noexcept;
 
 void probe_save_tensor(const TensorCall& call) noexcept;
 void probe_save_param(std::string_view json, std::string_view path) noexcept;

@@ -96,7 +96,6 @@ bool Probe::ReportOperationStatisticEnable() { return false; }
 void Probe::ReportOperationSetupStatistic(const uint64_t, const std::string&, const std::string&) {}
 void Probe::ReportOperationExecuteStatistic(const uint64_t, const std::string&, const std::string&) {}
 
-// Asked once per execution of an operation or kernel, whatever was answered before: the place to count them.
 bool Probe::ReportOperationIOTensorEnable() {
     atbprobe::probe_operation_executed();
     return false;
@@ -104,7 +103,7 @@ bool Probe::ReportOperationIOTensorEnable() {
 void Probe::ReportOperationIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,
                                     const std::vector<Tensor>&) {}
 bool Probe::ReportKernelIOTensorEnable() {
-    atbprobe::probe_operation_executed();
+    atbprobe::probe_kernel_executed();
     return false;
 }
 void Probe::ReportKernelIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,

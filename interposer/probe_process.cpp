@@ -1,6 +1,5 @@
 #include "probe_process.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,33 +12,27 @@
 #include "device.h"
 #include "environment.h"
 #include "notices.h"
+#include "operation_counts.h"
 #include "process_lock.h"
 #include "process_slot.h"
 #include "saver/saver.h"
 #include "topology/topology.h"
-#include "unselected_device.h"
+#include "watcher_life.h"
 
 namespace atbprobe {
 namespace {
 
-// No generation is as large as these two, so a thread that holds one of them always takes the slow way.
-constexpr uint64_t kNotTaken = UINT64_MAX - 1;
-constexpr uint64_t kNotStarted = UINT64_MAX - 2;
-constexpr uint64_t kLargestGeneration = UINT64_MAX - 3;
 constexpr std::atomic<uint64_t> kNoChannelWord{0};
-constexpr std::atomic<uint64_t> kReplacedWord{kNotStarted};
 constexpr std::atomic<uint64_t> kTryAgainWord{kNotStarted};
 
 constexpr int kReadTries = 3;
 constexpr uint64_t kRetryNanoseconds = 100'000'000;
 
 struct Process {
-    pthread_key_t thread_end = 0;
-    bool has_thread_end = false;
     bool started = false;
     bool wants_channel = false;
     bool wants_slot = false;
-    bool has_inherited_counts = false;
+    bool has_inherited = false;  // from the parent of a fork
     bool has_complained_of_channel = false;
     bool has_complained_of_slots = false;
     std::string* config_path = nullptr;
@@ -52,7 +45,6 @@ struct Process {
     int32_t device = -1;
     Program* program = nullptr;
     Program* retired = nullptr;
-    ThreadRecord* threads = nullptr;
 };
 
 // Constant-initialised and trivially destructible: probe functions are called until the very end.
@@ -112,11 +104,10 @@ void take_slot(Process& self, Notices* notices) {
 void take_lane(const Process& self, ThreadRecord* thread) {
     if (thread->lane_epoch == self.slot_epoch) return;
     thread->lane_epoch = self.slot_epoch;
-    thread->lane = nullptr;
-    if (self.slot == nullptr) return;
+    if (self.slot == nullptr) return move_to_lane(thread, nullptr, false);
     const uint32_t lane = self.slot->lanes_used.fetch_add(1, std::memory_order_relaxed);
-    thread->lane_is_shared = lane >= kLaneCount - 1;
-    thread->lane = &self.slot->lanes[thread->lane_is_shared ? kLaneCount - 1 : lane];
+    const bool is_shared = lane >= kLaneCount - 1;
+    move_to_lane(thread, &self.slot->lanes[is_shared ? kLaneCount - 1 : lane], is_shared);
 }
 
 // ---- the channel ----
@@ -132,8 +123,8 @@ void complain_of_channel(Process& self, int error, Notices* notices) {
 }
 
 // Threads must not go by the word that they know: another one may come to say the same.
-void watch_control_word(const Process& self, const std::atomic<uint64_t>* word) {
-    for (ThreadRecord* thread = self.threads; thread != nullptr; thread = thread->next)
+void watch_control_word(const std::atomic<uint64_t>* word) {
+    for (ThreadRecord* thread = all_thread_records(); thread != nullptr; thread = thread->next)
         thread->word.store(&kReplacedWord, std::memory_order_relaxed);
     g_control_word.store(word, std::memory_order_release);
 }
@@ -146,7 +137,7 @@ void attach(Process& self, Notices* notices) {
     if (error != 0) {
         complain_of_channel(self, error, notices);
         if (self.wants_channel) try_again_later();
-        watch_control_word(self, self.wants_channel ? &kTryAgainWord : &kNoChannelWord);
+        watch_control_word(self.wants_channel ? &kTryAgainWord : &kNoChannelWord);
         return;
     }
     // An earlier channel stays mapped: other threads may be reading its control word.
@@ -154,7 +145,8 @@ void attach(Process& self, Notices* notices) {
     self.generation = 0;
     self.generation_in_force = 0;
     take_slot(self, notices);
-    watch_control_word(self, &self.channel.control->generation);
+    watch_life_of_watcher(*self.channel.control);
+    watch_control_word(&self.channel.control->generation);
 }
 
 // The child keeps the mapping and the program, and needs a slot of its own. Other threads are not there any more.
@@ -163,34 +155,20 @@ void after_fork_in_child() {
     self.slot = nullptr;
     ++self.slot_epoch;
     self.wants_slot = self.channel.control != nullptr;
-    self.has_inherited_counts = true;
+    self.has_inherited = true;
     g_counters.store(&g_private_counters, std::memory_order_release);
     memset(static_cast<void*>(&g_private_counters), 0, sizeof(g_private_counters));
-    for (ThreadRecord* thread = self.threads; thread != nullptr; thread = thread->next) {
+    for (ThreadRecord* thread = all_thread_records(); thread != nullptr; thread = thread->next) {
         thread->chain.forget_everything();
         thread->program = nullptr;
         thread->generation = kNotTaken;
-        thread->lane = nullptr;
+        thread->lane = nullptr;  // it is in the parent's slot
+        thread->open_in_lane = 0;
         if (thread != t_record) thread->in_use = false;
     }
     saver_after_fork_in_child();
     topology_after_fork_in_child();
-}
-
-// The control word comes last, since by it other threads know that there is nothing more to wait for: one that asked in
-// between and was told that nothing is ever dumped here would remember it.
-void start(Process& self) {
-    const char* config_path = environment_config_path();
-    self.wants_channel = *config_path != '\0';
-    g_is_probed.store(self.wants_channel, std::memory_order_release);
-    if (self.wants_channel) {
-        if (self.config_path == nullptr) self.config_path = new std::string(config_path);
-        if (self.folder == nullptr) self.folder = new std::string();
-        call_in_forked_child(after_fork_in_child);
-    } else {
-        watch_control_word(self, &kNoChannelWord);
-    }
-    self.started = true;
+    watcher_life_after_fork_in_child();
 }
 
 // ---- programs ----
@@ -200,7 +178,7 @@ void free_unused_programs(Process& self) {
     while (*link != nullptr) {
         Program* program = *link;
         bool named = false;
-        for (ThreadRecord* thread = self.threads; thread != nullptr && !named; thread = thread->next)
+        for (ThreadRecord* thread = all_thread_records(); thread != nullptr && !named; thread = thread->next)
             named = thread->program == program;
         if (named) {
             link = &program->next_retired;
@@ -211,11 +189,12 @@ void free_unused_programs(Process& self) {
     }
 }
 
-// What the parent of a forked child had counted is not the child's.
-void forget_inherited_counts(Process& self) {
-    if (!self.has_inherited_counts) return;
-    self.has_inherited_counts = false;
+// What a forked child has inherited is new in its process, and what its parent had counted is not the child's.
+void take_over_from_parent(Process& self, Notices* notices) {
+    if (!self.has_inherited) return;
+    self.has_inherited = false;
     if (self.program != nullptr && self.program->executions != nullptr) self.program->executions->clear();
+    notices->dumping_is_on = process_is_dumping();
 }
 
 void put_in_force(Process& self, Program* program) {
@@ -249,6 +228,7 @@ void take_generation(Process& self, uint64_t generation, Notices* notices) {
     const bool was_dumping = process_is_dumping();
     put_in_force(self, program);
     note_generation(self, generation, Verdict::kOk);
+    notices->add(LogLevel::kInfo, "rules of generation %llu are in force", static_cast<unsigned long long>(generation));
     notices->dumping_is_on = !was_dumping && process_is_dumping();
 }
 
@@ -270,17 +250,57 @@ void follow_control_word(Process& self, Notices* notices) {
     }
 }
 
+// ---- the start ----
+
+// Rules without a channel. Whatever is wrong with the file, it is said once, and nothing is ever dumped here.
+void take_image_file(Process& self, const char* path, Notices* notices) {
+    ImageCopy copy;
+    const ImageFault fault = read_image_file(path, &copy);
+    Program* program = nullptr;
+    Verdict verdict = Verdict::kUnreadable;
+    const char* reason = fault.text;
+    if (*reason == '\0') {
+        const int error = make_program(copy, &program, &verdict);
+        if (program == nullptr) reason = error != 0 ? strerror(-error) : verdict_name(verdict);
+    }
+    if (program == nullptr) {
+        notices->add(LogLevel::kError,
+                     "nothing is dumped by this process: cannot use the rules of ATBPROBE_IMAGE=%.150s: %s", path,
+                     reason);
+        return;
+    }
+    put_in_force(self, program);
+    notices->dumping_is_on = process_is_dumping();
+    notices->add(LogLevel::kInfo, "the rules of %s are in force", path);
+}
+
+// The control word comes last, since by it other threads know that there is nothing more to wait for: one that asked in
+// between and was told that nothing is ever dumped here would remember it.
+void start(Process& self, Notices* notices) {
+    const char* image_path = environment_image_path();
+    const char* config_path = environment_config_path();
+    const bool has_image = *image_path != '\0';
+    self.wants_channel = !has_image && *config_path != '\0';
+    if (has_image) take_image_file(self, image_path, notices);
+    const bool is_probed = self.wants_channel || self.program != nullptr;
+    g_is_probed.store(is_probed, std::memory_order_release);
+    if (is_probed) call_in_forked_child(after_fork_in_child);
+    if (self.wants_channel) {
+        if (self.config_path == nullptr) self.config_path = new std::string(config_path);
+        if (self.folder == nullptr) self.folder = new std::string();
+    } else {
+        watch_control_word(&kNoChannelWord);
+    }
+    self.started = true;
+}
+
 void take_program(Process& self, ThreadRecord* thread, Notices* notices) {
     g_retry_at.store(0, std::memory_order_relaxed);
     try {
-        if (!self.started) start(self);
-        forget_inherited_counts(self);
+        if (!self.started) start(self, notices);
+        take_over_from_parent(self, notices);
         if (self.wants_channel) attach(self, notices);
-        if (self.wants_slot) {
-            take_slot(self, notices);
-            // Also what a forked child has inherited is new in its process.
-            notices->dumping_is_on = process_is_dumping();
-        }
+        if (self.wants_slot) take_slot(self, notices);
         follow_control_word(self, notices);
     } catch (const std::exception&) {
         try_again_later();
@@ -289,60 +309,23 @@ void take_program(Process& self, ThreadRecord* thread, Notices* notices) {
     take_lane(self, thread);
     thread->chain.forget_questions();
     thread->program = self.program;
+    thread->rounds.begin();
+    thread->has_new_rules = process_is_dumping();
     thread->word.store(g_control_word.load(std::memory_order_acquire), std::memory_order_relaxed);
     thread->generation = self.generation;
     free_unused_programs(self);
-}
-
-void release_thread_record(void* record) {
-    auto* thread = static_cast<ThreadRecord*>(record);
-    t_record = &g_no_thread;
-    const ProcessLock lock;
-    if (!lock.is_taken()) return;  // it stays in use for good, which costs a little memory
-    thread->chain.forget_everything();
-    thread->program = nullptr;
-    thread->in_use = false;
 }
 
 }  // namespace
 
 const std::atomic<uint64_t> kNotStartedWord{kNotStarted};
 std::atomic<const std::atomic<uint64_t>*> g_control_word{&kNotStartedWord};
-ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0, false, false, nullptr};
-__thread ThreadRecord* t_record = &g_no_thread;
 
 ProcessCounters& process_counters() { return *g_counters.load(std::memory_order_acquire); }
 
 bool process_is_probed() { return g_is_probed.load(std::memory_order_acquire); }
 
 bool process_is_dumping() { return g_is_dumping.load(std::memory_order_acquire); }
-
-namespace {
-
-ThreadRecord* make_thread_record() {
-    Process& self = g_process;
-    const ProcessLock lock;
-    if (!lock.is_taken()) return &g_no_thread;
-    if (!self.has_thread_end) self.has_thread_end = pthread_key_create(&self.thread_end, release_thread_record) == 0;
-    ThreadRecord* thread = self.threads;
-    while (thread != nullptr && thread->in_use) thread = thread->next;
-    if (thread == nullptr) {
-        void* memory = aligned_alloc(alignof(ThreadRecord), sizeof(ThreadRecord));
-        if (memory == nullptr) return &g_no_thread;
-        memset(memory, 0, sizeof(ThreadRecord));
-        thread = static_cast<ThreadRecord*>(memory);
-        thread->word.store(&kReplacedWord, std::memory_order_relaxed);
-        thread->next = self.threads;
-        self.threads = thread;
-    }
-    thread->in_use = true;
-    thread->generation = kNotTaken;
-    if (self.has_thread_end) pthread_setspecific(self.thread_end, thread);
-    t_record = thread;
-    return thread;
-}
-
-}  // namespace
 
 ThreadRecord* take_current_program() {
     if (is_too_early()) return t_record;
@@ -361,24 +344,7 @@ ThreadRecord* take_current_program() {
     notices.say();
     if (notices.dumping_is_on) saver_announce();
     if (process_is_dumping()) topology_dumping_is_on();
-    if (thread->program != nullptr) say_if_device_is_unselected(thread->program->view, device);
     return thread;
-}
-
-void count_operation(ThreadRecord* thread) {
-    if (thread->lane == nullptr) return;
-    std::atomic<uint64_t>& counter = thread->lane->ops_seen;
-    if (thread->lane_is_shared) {
-        add_relaxed(counter, 1);
-    } else {
-        counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
-}
-
-void count_selected(uint64_t rules) {
-    ProcessCounters& counters = process_counters();
-    add_relaxed(counters.ops_selected, 1);
-    for (; rules != 0; rules &= rules - 1) add_relaxed(counters.hits[__builtin_ctzll(rules)], 1);
 }
 
 }  // namespace atbprobe

@@ -99,6 +99,19 @@ uint64_t rules_by_round(const ProgramView& program, uint64_t round) {
     return rules_by_number(program.rounds, round) & program.program->enabled_rules;
 }
 
+uint64_t rules_from_round(const ProgramView& program, uint64_t round) {
+    const NumberTable& table = program.rounds;
+    uint64_t rules = 0;
+    for (uint64_t i = 0; i < table.intervals.count; ++i) {
+        const bool is_over = i + 1 < table.intervals.count && table.intervals.records[i + 1].first <= round;
+        if (!is_over) rules |= table.intervals.records[i].include & ~table.intervals.records[i].exclude;
+    }
+    for (uint64_t i = 0; i < table.strides.count; ++i) {
+        if (table.strides.records[i].last >= round) rules |= table.strides.records[i].include;
+    }
+    return rules & program.program->enabled_rules;
+}
+
 bool read_root(const ProgramView& program, const char* dir, size_t length, DirState* state) {
     if (length > kMaxDirLength) return false;
     const char* const end = dir + length;

@@ -17,6 +17,9 @@ namespace atbprobe {
 
 uint64_t rules_by_round(const ProgramView& program, uint64_t round);
 
+// The rules that some round from `round` on may be in. For telling, not for deciding.
+uint64_t rules_from_round(const ProgramView& program, uint64_t round);
+
 // How far a directory was read, and what that has led to. One cache line.
 struct DirState {
     uint64_t by_device;

@@ -8,29 +8,34 @@ namespace atbprobe {
 
 int load_program(const char* folder, uint64_t generation, Program** program, Verdict* verdict) {
     ImageCopy copy;
-    const int error = channel_read_image(folder, generation, &copy);
-    if (error != 0) return error;
-    auto* loaded = new (std::nothrow) Program{};
-    if (loaded == nullptr) {
+    int error = channel_read_image(folder, generation, &copy);
+    if (error == 0) error = make_program(copy, program, verdict);
+    if (*program == nullptr || (*program)->view.generation == generation) return error;
+    free_program(*program);
+    *program = nullptr;
+    *verdict = Verdict::kBadHeader;
+    return 0;
+}
+
+int make_program(const ImageCopy& copy, Program** program, Verdict* verdict) {
+    auto* made = new (std::nothrow) Program{};
+    if (made == nullptr) {
         free(copy.bytes);
         return -ENOMEM;
     }
-    loaded->image = copy.bytes;
-    *verdict = verify_image(copy.bytes, copy.size, &loaded->view);
-    if (*verdict == Verdict::kOk && loaded->view.generation != generation) *verdict = Verdict::kBadHeader;
-    if (*verdict != Verdict::kOk) {
-        free_program(loaded);
-        return 0;
+    made->image = copy.bytes;
+    *verdict = verify_image(copy.bytes, copy.size, &made->view);
+    int error = 0;
+    if (*verdict == Verdict::kOk && made->view.next_rules != 0) {
+        made->executions = ExecutionCounts::create();
+        if (made->executions == nullptr) error = -ENOMEM;
     }
-    if (loaded->view.next_rules != 0) {
-        loaded->executions = ExecutionCounts::create();
-        if (loaded->executions == nullptr) {
-            free_program(loaded);
-            return -ENOMEM;
-        }
+    if (*verdict == Verdict::kOk && error == 0) {
+        *program = made;
+    } else {
+        free_program(made);
     }
-    *program = loaded;
-    return 0;
+    return error;
 }
 
 void free_program(Program* program) {

@@ -1,6 +1,7 @@
 // Programs of this process: reading one out of the channel, and keeping each for as long as a thread may use it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "channel.h"
@@ -15,11 +16,18 @@ struct Program {
     void* image;
     ExecutionCounts* executions;  // null unless a rule has `next`
     Program* next_retired;
+    // What was said about these rules is not said again.
+    mutable std::atomic<uint64_t> told_rules;  // as being for other devices
+    mutable std::atomic<bool> has_told_devices;
+    mutable std::atomic<bool> has_told_idle;
 };
 
 // Reads and verifies one generation of the channel in `folder`. A negative errno if it could not be read; otherwise 0,
 // with the verdict, and the program if that is good.
 int load_program(const char* folder, uint64_t generation, Program** program, Verdict* verdict);
+
+// The same of the image in `copy`, which this takes over, whatever its generation.
+int make_program(const ImageCopy& copy, Program** program, Verdict* verdict);
 
 void free_program(Program* program);
 

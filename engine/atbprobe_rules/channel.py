@@ -268,8 +268,11 @@ class Channel:
 
     def processes(self, rule_count: int = MAX_RULES) -> list[Process]:
         """Return all processes that hold a slot, those that have died since included, with `rule_count` hits each."""
-        slots = self._slots[self._slots["owner"] != 0].copy()
-        return [_process_of(slot, rule_count) for slot in slots]
+        held = np.flatnonzero(self._slots["owner"])
+        # The lanes first: what ops that are seen to have ended have queued is then seen to be queued, or is written.
+        lanes = self._slots["lanes"][held]
+        slots = self._slots[held]
+        return [_process_of(slot, own, rule_count) for slot, own in zip(slots, lanes, strict=True)]
 
     def live_processes(self) -> list[Process]:
         """Return the processes that are running and attached."""
@@ -295,7 +298,7 @@ class Channel:
             raise ChannelError(_reason(self.folder, error)) from error
 
 
-def _process_of(slot: Any, rule_count: int) -> Process:
+def _process_of(slot: Any, lanes: Any, rule_count: int) -> Process:
     owner = int(slot["owner"])
     pid, start_time = owner >> 32, owner & 0xFFFFFFFF
     counters = slot["counters"]
@@ -310,8 +313,8 @@ def _process_of(slot: Any, rule_count: int) -> Process:
         generation=int(slot["generation"]) if filled else 0,
         generation_seen=int(slot["generation_seen"]) if filled else 0,
         verdict=native.verdict_name(int(slot["verdict"])),
-        ops_seen=int(slot["lanes"]["ops_seen"].sum()),
-        ops_open=int(slot["lanes"]["ops_open"].sum()),
+        ops_seen=int(lanes["ops_seen"].sum()),
+        ops_open=int(lanes["ops_open"].sum()),
         ops_selected=int(counters["ops_selected"]),
         tensors_saved=int(counters["tensors_saved"]),
         bytes_saved=int(counters["bytes_saved"]),

@@ -26,6 +26,7 @@ class Absence(enum.Enum):
     OTHER_CONFIG = "other config"
     WRONG_ABI = "wrong abi"
     OWN_IMAGE = "own image"
+    OTHER_NAMESPACE = "other namespace"
     NOT_CALLED = "not called"
 
 
@@ -56,6 +57,10 @@ _SENTENCES = {
     Absence.WRONG_ABI: (
         "has the probe for the other C++ string ABI than its ATB, which never asks it for an operation; source ATB's "
         "set_env.sh, then load_atb_probe.sh again"
+    ),
+    Absence.OTHER_NAMESPACE: (
+        "runs in another pid namespace (a container), where this watcher's rules do not get; source load_atb_probe.sh "
+        "there"
     ),
     Absence.NOT_CALLED: "has the probe loaded and has not run an operation yet",
 }
@@ -104,6 +109,8 @@ def _look(pid: int, config: str) -> HostProcess | None:
         absence = Absence.OTHER_CONFIG
     elif _abi_of_host(maps) not in (None, probe[1]):
         absence = Absence.WRONG_ABI
+    elif _pid_namespace(pid) not in (None, _pid_namespace("self")):
+        absence = Absence.OTHER_NAMESPACE
     else:
         absence = Absence.NOT_CALLED
     return HostProcess(pid, _program(pid), absence)
@@ -114,6 +121,13 @@ def _abi_of_host(maps: str) -> str | None:
     path = _HOST_PATH.search(maps)
     abi = _HOST_ABI.search(path[1]) if path is not None else None
     return None if abi is None else abi[1]
+
+
+def _pid_namespace(pid: int | str) -> str | None:
+    try:
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+    except OSError:  # it has ended, or is not ours to see
+        return None
 
 
 def _program(pid: int) -> str:

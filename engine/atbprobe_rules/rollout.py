@@ -49,13 +49,13 @@ class Rollout:
     def losing(self) -> list[Process]:
         """The processes that have lost something under the rules they have now, those that have ended included.
 
-        What an ended one still had queued is lost too.
+        What an ended one still had queued is lost too, and so are the outputs of ops that it was in the middle of.
         """
         generation = None if self.published is None else self.published.generation
         return [process for process in self.live if process.lost] + [
             process
             for process in self.ended
-            if process.generation == generation and (process.lost or process.bytes_queued > 0)
+            if process.generation == generation and (process.lost or _was_cut_off(process))
         ]
 
     @property
@@ -101,6 +101,10 @@ def wait_for(channel: Channel, config: Path, is_enough: Callable[[Rollout], bool
     while not is_enough(rollout := look(channel, config)) and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
     return rollout
+
+
+def _was_cut_off(process: Process) -> bool:
+    return process.bytes_queued > 0 or process.ops_open > 0
 
 
 def _rejection_of(channel: Channel, reading: Reading) -> dict[str, Any] | None:

@@ -3,12 +3,14 @@
 //
 //     <thread>\t<function>[\t<argument>...]\n   ->   true | false | done | threw
 //
-// Threads are numbered from 0, the main thread, and live until the end; a call is finished before the next one is
-// read. Arguments: IsExecuteCountInRange round; IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex;
-// SaveParam json path; ReportOperationGraph name json; IsReportModelTopoInfo model; ReportModelTopoInfo model json.
-// The others take none, or none that matters. CloseDescriptors is what a host does of its own: it closes every
-// descriptor from 3 on and opens /dev/null in place of each. After `fork` it is the child that reads on; the parent
-// waits and ends as the child does.
+// Threads are numbered from 0, the main thread, and live until the end or until EndThread, after which a new one goes
+// by their number; a call is finished before the next one is read. Arguments: IsExecuteCountInRange round;
+// IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex; SaveParam json path; ReportOperationGraph name
+// json; IsReportModelTopoInfo model; ReportModelTopoInfo model json. The others take none, or none that matters.
+// CloseDescriptors is what a host does of its own: it closes every descriptor from 3 on and opens /dev/null in place of
+// each. After `fork` it is the child that reads on; the parent waits and ends as the child does. Dlopen loads a library
+// for all to see, as a loader of plug-ins does.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,8 +77,13 @@ const char* fork_and_wait(const Arguments&) {
     std::exit(child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
+const char* load_library(const Arguments& arguments) {
+    return word(dlopen(arguments.at(0).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr);
+}
+
 std::map<std::string, Function> function_table() {
     return {
+        {"Dlopen", load_library},
         {"fork", fork_and_wait},
         {"UpdateConfig",
          [](const Arguments&) {
@@ -212,6 +219,12 @@ int main() {
     size_t capacity = 0;
     for (ssize_t length = 0; (length = getline(&line, &capacity, stdin)) > 0;) {
         const auto fields = split(std::string(line, static_cast<size_t>(length - 1)));
+        if (fields.at(1) == "EndThread") {
+            workers.erase(fields.at(0));
+            std::puts("done");
+            std::fflush(stdout);
+            continue;
+        }
         const Function& function = functions.at(fields.at(1));
         const Arguments arguments(fields.begin() + 2, fields.end());
         const char* answer = on_thread(workers, fields.at(0), [&] { return answer_of(function, arguments); });

@@ -56,6 +56,9 @@ def test_a_swap_at_any_call_leaves_no_op_half_dumped(
 
             saved = replay(host, calls, before_call=swap, round_offset=10 * repeat)
             assert whole(saved), f"swap before call {swap_at}, {calls[swap_at]}: {saved}"
+            assert [process.ops_open for process in channel.processes()] == [0], (
+                f"swap before call {swap_at}, {calls[swap_at]}"
+            )
             counts.add(len(saved))
             params += sum(op.param for op in saved.values())
     all_ops = {call["args"]["tensorDir"] for call in calls if call["fn"] == "IsSaveTensorInSpecificDir"}

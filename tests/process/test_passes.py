@@ -95,7 +95,7 @@ def test_a_process_on_a_device_that_no_rule_selects_says_so_once(probed: Probed,
         messages = model.end()
     notices = [line for line in messages.splitlines() if "device 3" in line]
     assert len(notices) == 1
-    assert "nothing is dumped" in notices[0]
+    assert "nothing is selected" in notices[0]
     assert probed.files() == {}
 
 

@@ -130,6 +130,8 @@ def _tell_draining(rollout: Rollout, seconds: float, as_json: bool) -> bool:
         reasons = [f"{count:,} {reason}" for reason, count in process.lost.items()]
         if not process.alive and process.bytes_queued > 0:
             reasons.append(f"{process.bytes_queued:,} bytes that were queued when it ended")
+        if not process.alive and process.ops_open > 0:
+            reasons.append(f"the rest of {counted(process.ops_open, 'op')} that it was in the middle of")
         click.echo(f"process {process.pid} has lost {', '.join(reasons)}", err=True)
     for process in rollout.unfinished:
         left = f"{counted(process.ops_open, 'op')} under way, {process.bytes_queued:,} bytes queued"

@@ -1,0 +1,23 @@
+// What the user should hear about rules that select nothing, in the model's own messages: there is no other sign of it
+// than files that do not come. Of rules that are changed many times a second not all is told.
+#pragma once
+
+#include <cstddef>
+
+#include "rounds_seen.h"
+#include "rule_program.h"
+
+namespace atbprobe {
+
+// After so many steps of a model it is said which rules have selected nothing.
+inline constexpr uint64_t kStepsUntilIdle = 64;
+
+// At the first directory that a thread is asked about under `program`: names the rules that are for other devices than
+// that of `dir`. Once for each program.
+void tell_rules_for_other_devices(const Program& program, const char* dir, size_t length);
+
+// After kStepsUntilIdle steps: names the rules that could have selected something, and have not, and those whose rounds
+// were over before it began. One whose rounds are still to come is not named. Once for each program.
+void tell_idle_rules(const Program& program, const RoundsSeen& rounds);
+
+}  // namespace atbprobe
