@@ -24,19 +24,19 @@ from typing import Any
 import numpy as np
 
 from atbprobe_rules import native
+from atbprobe_rules.attached_process import Process, process_of
 from atbprobe_rules.channel_layout import (
     BEGIN,
     CLOSED,
     CONTROL,
     CONTROL_BYTES,
-    LOSS_REASONS,
     SLOT,
     SLOT_COUNT,
     SLOTS_OFFSET,
 )
 from atbprobe_rules.errors import AtbprobeError
 from atbprobe_rules.image import ImageError, decode
-from atbprobe_rules.processes import ProcessName, start_time_of
+from atbprobe_rules.processes import ProcessName
 from atbprobe_rules.selection import MAX_RULES
 from atbprobe_rules.whole_file import write_whole_file
 
@@ -65,32 +65,6 @@ class Published:
     config_hash: str
     rule_names: tuple[str, ...]
     published_at: int
-
-
-@dataclass(frozen=True)
-class Process:
-    """One attached process, from its slot. `generation` is the one in force there, 0 before the first.
-
-    `generation_seen` is the last one that it looked at; `verdict` says what it made of that one ("ok": taken).
-    `ops_open` are ops that have begun under its rules and whose end was not seen yet. `lost` counts by reason what was
-    selected and is not on disk; `hits` counts the selected ops of each rule of the published generation.
-    """
-
-    pid: int
-    program: str
-    device: int
-    alive: bool
-    generation: int
-    generation_seen: int
-    verdict: str
-    ops_seen: int
-    ops_open: int
-    ops_selected: int
-    tensors_saved: int
-    bytes_saved: int
-    bytes_queued: int
-    lost: dict[str, int]
-    hits: tuple[int, ...]
 
 
 def channel_folder(config: str) -> Path:
@@ -272,7 +246,7 @@ class Channel:
         # The lanes first: what ops that are seen to have ended have queued is then seen to be queued, or is written.
         lanes = self._slots["lanes"][held]
         slots = self._slots[held]
-        return [_process_of(slot, own, rule_count) for slot, own in zip(slots, lanes, strict=True)]
+        return [process_of(slot, own, rule_count) for slot, own in zip(slots, lanes, strict=True)]
 
     def live_processes(self) -> list[Process]:
         """Return the processes that are running and attached."""
@@ -296,32 +270,6 @@ class Channel:
                 write_whole_file(path, json.dumps(note).encode())
         except OSError as error:
             raise ChannelError(_reason(self.folder, error)) from error
-
-
-def _process_of(slot: Any, lanes: Any, rule_count: int) -> Process:
-    owner = int(slot["owner"])
-    pid, start_time = owner >> 32, owner & 0xFFFFFFFF
-    counters = slot["counters"]
-    # A slot whose start time is still missing is being filled in: its numbers are the former holder's.
-    filled = start_time != 0
-    running = start_time_of(pid) & 0xFFFFFFFF
-    return Process(
-        pid=pid,
-        program=os.fsdecode(bytes(slot["text"])),
-        device=int(slot["device"]),
-        alive=running == start_time if filled else running != 0,
-        generation=int(slot["generation"]) if filled else 0,
-        generation_seen=int(slot["generation_seen"]) if filled else 0,
-        verdict=native.verdict_name(int(slot["verdict"])),
-        ops_seen=int(lanes["ops_seen"].sum()),
-        ops_open=int(lanes["ops_open"].sum()),
-        ops_selected=int(counters["ops_selected"]),
-        tensors_saved=int(counters["tensors_saved"]),
-        bytes_saved=int(counters["bytes_saved"]),
-        bytes_queued=int(counters["bytes_queued"]),
-        lost={name: int(count) for name, count in zip(LOSS_REASONS, counters["lost"], strict=False) if count},
-        hits=tuple(int(count) for count in counters["hits"][:rule_count]),
-    )
 
 
 def _damaged(folder: Path) -> str:

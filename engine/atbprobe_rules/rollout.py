@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atbprobe_rules.channel import REJECTED_NOTE, Channel, Process, Published
+from atbprobe_rules.attached_process import Process
+from atbprobe_rules.channel import REJECTED_NOTE, Channel, Published
 from atbprobe_rules.config_file import Reading, read_config_file
 
 POLL_SECONDS = 0.005

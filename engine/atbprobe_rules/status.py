@@ -7,12 +7,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from atbprobe_rules.attached_process import Process
 from atbprobe_rules.channel import (
     REJECTED_NOTE,
     WATCHER_NOTE,
     Channel,
     ChannelError,
-    Process,
     Published,
     existing_channels,
 )

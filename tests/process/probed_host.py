@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from atbprobe_rules.channel import Channel, Process, channel_folder
+from atbprobe_rules.attached_process import Process
+from atbprobe_rules.channel import Channel, channel_folder
 from atbprobe_rules.compiled_config import compile_config
 from atbprobe_rules.config_file import read_config_file
 from atbprobe_rules.image import encode

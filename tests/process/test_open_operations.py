@@ -14,7 +14,8 @@ import pytest
 from probed_host import WAIT_SECONDS, ProbeCaller, Probed, command
 from replay import read_record, replay
 
-from atbprobe_rules.channel import Channel, Process, remove_channel, runtime_lock
+from atbprobe_rules.attached_process import Process
+from atbprobe_rules.channel import Channel, remove_channel, runtime_lock
 
 EVERYTHING: dict[str, Any] = {"dump_enable": True, "exec_range": "all", "save_child": True, "task": "statistics"}
 ONE_THREAD = ["builtin", "builtin_plain_names", "plugin", "resetup"]

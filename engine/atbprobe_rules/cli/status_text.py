@@ -10,7 +10,7 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from atbprobe_rules.channel import Process
+from atbprobe_rules.attached_process import Process
 from atbprobe_rules.cli.rollout_text import describe_rejection
 from atbprobe_rules.cli.words import restart_command
 from atbprobe_rules.diagnostics import printable
