@@ -36,6 +36,10 @@ bool ItemWriter::write_tensor(SaveItem* item, SaveItem** waiting) {
             item->row->row.is_lost = true;
             losses_->count_error(result.error, call.path);
         }
+        if (result.is_below_reserve) {
+            item->row->row.is_lost = true;
+            losses_->count_silently(LossReason::kBelowReserve);
+        }
     }
     Statistics statistics;
     if ((item->order.tasks & kTaskStatistics) != 0) {

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "environment.h"
+#include "free_space.h"
 #include "host_thread.h"
 #include "item_writer.h"
 #include "log.h"
@@ -47,12 +48,13 @@ class Saver {
 
     static void* writer_main(void* self);
     bool start_writers();
-    ItemWriter make_writer() { return ItemWriter(&tree_, &stored_, &rows_, &losses_, queue_.progress()); }
+    ItemWriter make_writer() { return ItemWriter(&tree_, &stored_, &space_, &rows_, &losses_, queue_.progress()); }
     void carry_out(ItemWriter* writer, SaveItem* item);
     void write_directly(SaveItem* item);
 
     OutputTree tree_;
     StoredTensors stored_;
+    FreeSpace space_;
     LossReport losses_;
     RowOrder rows_{&tree_, &losses_};
     SaveQueue queue_{environment_queue_bytes(), kStallLimit};

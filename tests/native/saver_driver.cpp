@@ -160,9 +160,10 @@ void answer_fork(int count, size_t bytes) {
 void answer_environment() {
     std::printf(
         "{\"output\":\"%s\",\"config\":\"%s\",\"runtime\":\"%s\",\"log_level\":%d,\"queue_bytes\":%llu,"
-        "\"writers\":%u}",
+        "\"writers\":%u,\"min_free\":%lld,\"fsync\":%d}",
         environment_output_folder(), environment_config_path(), environment_runtime_folder(), environment_log_level(),
-        static_cast<unsigned long long>(environment_queue_bytes()), environment_writers());
+        static_cast<unsigned long long>(environment_queue_bytes()), environment_writers(),
+        static_cast<long long>(environment_min_free().value_or(~uint64_t{0})), environment_fsync());
     answer("");
 }
 
