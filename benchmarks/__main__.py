@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks import decisions, loading
+from benchmarks import decisions, loading, saving
 from benchmarks.comparison import Result, compare
-from benchmarks.libraries import ours, peer
+from benchmarks.libraries import ours, peer, plain
 from benchmarks.published_peer import is_here, reason_for_absence
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -25,9 +25,15 @@ def results(rounds: int) -> Iterator[Result]:
     for scenario in decisions.SCENARIOS:
         measure = partial(decisions.measure, scenario)
         yield compare(scenario.name, "ns per execution", measure, our_library, peer_library, rounds)
-    yield compare(
-        "loading into /bin/true", "us", lambda library: loading.measure(library.path), our_library, peer_library, rounds
-    )
+    yield compare("loading into /bin/true", "us", loading.measure, our_library, peer_library, rounds)
+    for transfer in saving.TRANSFERS + saving.STATISTICS:
+        yield compare(transfer.name, "ms", partial(saving.milliseconds, transfer), our_library, peer_library, rounds)
+    for transfer in saving.TRANSFERS:
+        peak = partial(saving.peak_mebibytes, transfer)
+        yield compare(f"{transfer.name}, peak memory", "MiB", peak, our_library, peer_library, rounds)
+    small = saving.SMALL
+    name = f"{small.name}, plain files for peer"
+    yield compare(name, "ms", partial(saving.milliseconds, small), our_library, plain(), rounds)
 
 
 def table_line(result: Result) -> str:

@@ -72,7 +72,14 @@ def measure(scenario: Scenario, library: Library) -> float:
     """Return nanoseconds per execution; AssertionError if the answers were not those that are to be measured."""
     with library.environment(scenario.rules) as environment:
         order = "nested" if scenario.nested else "flat"
-        command = [str(host_program()), str(MILLISECONDS), order, "0", str(scenario.round), *scenario.dirs]
+        command = [
+            str(host_program("decision_host")),
+            str(MILLISECONDS),
+            order,
+            "0",
+            str(scenario.round),
+            *scenario.dirs,
+        ]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout.splitlines()[-1])
     granted = 3 * answer["operations"] if scenario.grants else 0

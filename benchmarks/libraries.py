@@ -24,29 +24,35 @@ REPOSITORY = Path(__file__).parent.parent
 NATIVE = os.environ.get("ATBPROBE_TEST_NATIVE")
 
 
-def host_program() -> Path:
-    return Path(NATIVE or REPOSITORY / "build" / "release" / "native") / "decision_host"
+def host_program(name: str) -> Path:
+    return Path(NATIVE or REPOSITORY / "build" / "release" / "native") / name
 
 
 @dataclass(frozen=True)
 class Library:
-    """One of the two, built for the new std::string."""
+    """One of the two, built for the new std::string; or none, for a host that writes its files itself."""
 
     name: str
-    path: Path
+    path: Path | None
     is_ours: bool
 
+    @property
+    def is_plain(self) -> bool:
+        return self.path is None
+
     @contextmanager
-    def environment(self, rules: dict[str, Any]) -> Iterator[dict[str, str]]:
-        """What a process needs to be started under this library and these rules."""
-        with TemporaryDirectory(prefix="atbprobe-bench-") as name:
+    def environment(self, rules: dict[str, Any], parent: Path | None = None) -> Iterator[dict[str, str]]:
+        """What a process needs to be started under this library and these rules, with its output below `parent`."""
+        with TemporaryDirectory(prefix="atbprobe-bench-", dir=parent) as name:
             config = Path(name) / "config.json"
             config.write_text(json.dumps(rules), encoding="utf-8")
             config.chmod(0o600)
             runtime = str(Path(name) / "runtime")
             if self.is_ours:
                 publish(config, runtime)
-            variables = {"LD_PRELOAD": str(self.path), "ATB_OUTPUT_DIR": name, "ATB_DUMP_CONFIG": str(config)}
+            variables = {"ATB_OUTPUT_DIR": name, "ATB_DUMP_CONFIG": str(config)}
+            if self.path is not None:
+                variables["LD_PRELOAD"] = str(self.path)
             yield {**os.environ, **variables, "ATBPROBE_RUNTIME_DIR": runtime}
 
 
@@ -61,6 +67,10 @@ def publish(config: Path, runtime: str) -> None:
 
 def ours() -> Library:
     return Library("ours", Path(NATIVE) / "libatb_probe_abi1.so" if NATIVE else probe_library(1), is_ours=True)
+
+
+def plain() -> Library:
+    return Library("plain files", None, is_ours=False)
 
 
 def peer() -> Library:

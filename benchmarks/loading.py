@@ -6,15 +6,16 @@ import os
 import statistics
 import time
 from collections.abc import Mapping
-from pathlib import Path
+
+from benchmarks.libraries import Library
 
 PROGRAM = "/bin/true"
 PAIRS = 60
 
 
-def measure(library: Path) -> float:
+def measure(library: Library) -> float:
     """Return microseconds, the median over pairs of starts with and without the library."""
-    preloaded = {"LD_PRELOAD": str(library)}
+    preloaded = {"LD_PRELOAD": str(library.path)}
     return statistics.median(_seconds(preloaded) - _seconds({}) for _ in range(PAIRS)) * 1e6
 
 
