@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,7 @@ namespace {
 using atb::Probe;
 
 constexpr uint64_t kPerOperation = 8;
+constexpr uint64_t kPattern = 64 << 10;  // bytes of numbers, repeated in larger tensors
 constexpr int kHalf = 1;
 constexpr int kBfloat16 = 27;
 
@@ -38,14 +40,16 @@ struct Tensor {
 
 template <typename Word>
 std::vector<char> numbers(uint64_t bytes, Word mask, Word base) {
-    std::vector<Word> words(bytes / sizeof(Word) + 1);
+    std::vector<Word> words(kPattern / sizeof(Word));
     uint32_t state = 1;
     for (Word& word : words) {
         state = state * 1664525U + 1013904223U;
         word = static_cast<Word>(base + ((state >> 8U) & mask));
     }
     std::vector<char> data(bytes);
-    if (bytes > 0) std::memcpy(data.data(), words.data(), bytes);
+    for (uint64_t done = 0; done < bytes; done += kPattern) {
+        std::memcpy(data.data() + done, words.data(), std::min(kPattern, bytes - done));
+    }
     return data;
 }
 

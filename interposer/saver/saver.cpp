@@ -9,6 +9,7 @@
 #include <new>
 
 #include "environment.h"
+#include "findings.h"
 #include "free_space.h"
 #include "host_thread.h"
 #include "item_writer.h"
@@ -138,7 +139,12 @@ void Saver::write_directly(SaveItem* item) {
 
 void Saver::save(SaveItem::Kind kind, const TensorCall& call, const SaveOrder& order, RowOrder::Place* row) {
     SaveItem item = borrowed_item(kind, call, order, row);
-    const uint64_t charge = copy_size(call);
+    if (kind == SaveItem::Kind::kTensor && order.tasks == kTaskStatistics && is_found_faster_than_copied(call)) {
+        const DefaultFloats floats;
+        item.findings = find_in(call);
+        item.call.bytes = 0;
+    }
+    const uint64_t charge = copy_size(item.call);
     // After the drain nobody would wait for what is still queued.
     if (!g_is_drained.load(std::memory_order_relaxed) && start_writers()) {
         switch (queue_.admit(charge)) {
