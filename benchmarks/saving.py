@@ -39,9 +39,9 @@ MEDIUM = Scenario("1 MiB tensors", "tensor", FLOAT, ((256, MIB),))
 LARGE = Scenario("16 MiB tensors", "tensor", FLOAT, ((16, 16 * MIB),))
 TRANSFERS = [SMALL, MEDIUM, LARGE]
 STATISTICS = [
-    Scenario("statistics of float16", "statistics", HALF, ((8, 16 * MIB),)),
-    Scenario("statistics of bf16", "statistics", BF16, ((8, 16 * MIB),)),
-    Scenario("statistics of float", "statistics", FLOAT, ((8, 16 * MIB),)),
+    Scenario("statistics of float16", "statistics", HALF, ((16, 16 * MIB),)),
+    Scenario("statistics of bf16", "statistics", BF16, ((16, 16 * MIB),)),
+    Scenario("statistics of float", "statistics", FLOAT, ((16, 16 * MIB),)),
     Scenario("task all, float16", "all", HALF, ((8, 16 * MIB),)),
     Scenario("task all, bf16", "all", BF16, ((8, 16 * MIB),)),
     Scenario("a tensor of one element, then 64 MiB", "all", HALF, ((1, 2), (1, 64 * MIB))),

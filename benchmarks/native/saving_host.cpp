@@ -101,7 +101,7 @@ bool write_plainly(const Tensor& tensor, const std::string& path) {
 int main(int argc, char** argv) {
     if (argc < 5 || std::atexit(answer_peak) != 0) return 2;
     const bool plain = std::strcmp(argv[1], "plain") == 0;
-    const int dtype = std::atoi(argv[2]);
+    const int dtype = static_cast<int>(std::strtol(argv[2], nullptr, 10));
     const std::string process = "0_" + std::to_string(getpid());
     const char* output = std::getenv("ATB_OUTPUT_DIR");
     const std::string tree = (output == nullptr ? "" : std::string(output)) + "/";
