@@ -19,6 +19,13 @@ bool is_found_faster_than_copied(const TensorCall& call) {
             return true;
         case DataType::kFloat16:
         case DataType::kBfloat16:
+        case DataType::kInt8:
+        case DataType::kInt16:
+        case DataType::kInt32:
+        case DataType::kUint8:
+        case DataType::kUint16:
+        case DataType::kUint32:
+        case DataType::kBool:
             return best_vector_version() > VectorVersion::kBaseline;
         default:
             return false;

@@ -12,15 +12,13 @@
 #include "complex_statistics.h"
 #include "element_types.h"
 #include "float_blocks.h"
+#include "integer_blocks.h"
 #include "narrow_types.h"
 
 namespace atbprobe {
 namespace {
 
 constexpr size_t kBlock = 4096;
-
-__extension__ using Int128 = __int128;
-__extension__ using Uint128 = unsigned __int128;
 
 double fold(const double (&lanes)[kLanes]) {
     double halves[kLanes];
@@ -86,60 +84,21 @@ Statistics float_statistics(const std::byte* data, uint64_t count, VectorVersion
     return result;
 }
 
-// The squares of a block, exactly until they are added up. Up to 16 bits a block's squares fit 64 bits; those of
-// longer numbers are added in two parts, below and above bit 32, and for 64-bit numbers the upper part needs 108 bits.
-template <typename Value>
-class BlockSquares {
-  public:
-    void add(Value value) {
-        if constexpr (sizeof(Value) <= 4) {
-            // An int8 is a number here, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
-            const int64_t wide = static_cast<int64_t>(value);
-            const uint64_t square = static_cast<uint64_t>(wide) * static_cast<uint64_t>(wide);
-            if constexpr (sizeof(Value) <= 2) {
-                low_ += square;
-            } else {
-                low_ += square & 0xffffffffU;
-                high_ += square >> 32U;
-            }
-        } else {
-            const uint64_t bits = static_cast<uint64_t>(value);
-            const uint64_t magnitude = std::is_signed_v<Value> && value < Value{0} ? uint64_t{0} - bits : bits;
-            const Uint128 square = static_cast<Uint128>(magnitude) * magnitude;
-            low_ += static_cast<uint64_t>(square) & 0xffffffffU;
-            high_ += square >> 32U;
-        }
-    }
-
-    double total() const { return static_cast<double>(high_) * 0x1p32 + static_cast<double>(low_); }
-
-  private:
-    uint64_t low_ = 0;
-    std::conditional_t<sizeof(Value) == 8, Uint128, uint64_t> high_ = 0;
-};
-
 template <typename Element>
-Statistics integer_statistics(const std::byte* data, uint64_t count) {
+Statistics integer_statistics(const std::byte* data, uint64_t count, VectorVersion version) {
     using Value = typename Element::Value;
-    using BlockSum = std::conditional_t<sizeof(Value) == 8, Int128, int64_t>;
+    const IntegerBlock<Element> add_block = integer_block<Element>(version);
     Value max = std::numeric_limits<Value>::lowest();
     Value min = std::numeric_limits<Value>::max();
     Int128 sum = 0;
     CompensatedSum squares;
     for (uint64_t done = 0; done < count;) {
-        const size_t block = static_cast<size_t>(std::min<uint64_t>(kBlock, count - done));
-        const std::byte* start = data + done * Element::kSize;
-        BlockSum block_sum = 0;
-        BlockSquares<Value> block_squares;
-        for (size_t i = 0; i < block; ++i) {
-            const Value value = Element::load(start, i);
-            max = value > max ? value : max;
-            min = value < min ? value : min;
-            block_sum += value;
-            block_squares.add(value);
-        }
-        sum += block_sum;
-        squares.add(block_squares.total());
+        const size_t block = static_cast<size_t>(std::min<uint64_t>(kIntegerBlock, count - done));
+        const IntegerTotals<Value> totals = add_block(data + done * Element::kSize, block);
+        max = std::max(max, totals.max);
+        min = std::min(min, totals.min);
+        sum += totals.sum;
+        squares.add(totals.squares());
         done += block;
     }
 
@@ -159,7 +118,7 @@ Statistics statistics_of(const std::byte* data, uint64_t bytes, VectorVersion ve
     if constexpr (std::is_floating_point_v<typename Element::Value>) {
         return float_statistics<Element>(data, count, version);
     } else {
-        return integer_statistics<Element>(data, count);
+        return integer_statistics<Element>(data, count, version);
     }
 }
 
