@@ -146,6 +146,8 @@ def test_data_is_on_the_disk_before_its_name(
 ) -> None:
     log = tmp_path / "sync_log"
     preload = {"LD_PRELOAD": str(native_file("libsync_log.so")), "SYNC_LOG": str(log)}
+    # A driver that is built with the address sanitizer wants its runtime to be loaded before anything else.
+    preload["ASAN_OPTIONS"] = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"
     driver = start(ATBPROBE_FSYNC=fsync, ATBPROBE_WRITERS="1", **preload)
     driver.save()
     driver.finish()
