@@ -26,9 +26,9 @@ def results(rounds: int) -> Iterator[Result]:
         measure = partial(decisions.measure, scenario)
         yield compare(scenario.name, "ns per execution", measure, our_library, peer_library, rounds)
     yield compare("loading into /bin/true", "us", loading.measure, our_library, peer_library, rounds)
-    for transfer in saving.TRANSFERS + saving.STATISTICS:
+    for transfer in saving.TRANSFERS + saving.SHORT_QUEUE + saving.STATISTICS:
         yield compare(transfer.name, "ms", partial(saving.milliseconds, transfer), our_library, peer_library, rounds)
-    for transfer in saving.TRANSFERS:
+    for transfer in saving.TRANSFERS + saving.SHORT_QUEUE:
         peak = partial(saving.peak_mebibytes, transfer)
         yield compare(f"{transfer.name}, peak memory", "MiB", peak, our_library, peer_library, rounds)
     small = saving.SMALL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ FLOAT, HALF, BF16 = 0, 1, 27
 
 @dataclass(frozen=True)
 class Scenario:
-    """Tensors as (count, bytes) in the order in which they are saved."""
+    """Tensors as (count, bytes) in the order in which they are saved; `queue` is a value of ATBPROBE_QUEUE_BYTES."""
 
     name: str
     task: str
     dtype: int
     tensors: tuple[tuple[int, int], ...]
+    queue: str = ""
 
     @property
     def count(self) -> int:
@@ -38,6 +39,7 @@ SMALL = Scenario("4 KiB tensors", "tensor", FLOAT, ((20_000, 4 * KIB),))
 MEDIUM = Scenario("1 MiB tensors", "tensor", FLOAT, ((256, MIB),))
 LARGE = Scenario("16 MiB tensors", "tensor", FLOAT, ((16, 16 * MIB),))
 TRANSFERS = [SMALL, MEDIUM, LARGE]
+SHORT_QUEUE = [replace(transfer, name=f"{transfer.name}, short queue", queue="4 MiB") for transfer in TRANSFERS]
 STATISTICS = [
     Scenario("statistics of float16", "statistics", HALF, ((16, 16 * MIB),)),
     Scenario("statistics of bf16", "statistics", BF16, ((16, 16 * MIB),)),
@@ -73,6 +75,7 @@ def rules(task: str) -> dict[str, Any]:
 def run(scenario: Scenario, library: Library) -> Run:
     """Save all tensors; AssertionError if not all of them are there afterwards."""
     with library.environment(rules(scenario.task), MEMORY) as environment:
+        environment["ATBPROBE_QUEUE_BYTES"] = scenario.queue
         mode = "plain" if library.is_plain else "probe"
         tensors = [str(number) for tensors in scenario.tensors for number in tensors]
         program = str(host_program("saving_host"))
