@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import compiling, decisions, loading, swaps
+from benchmarks import compiling, decisions, loading, saving, swaps
 from benchmarks.comparison import Result, compare
-from benchmarks.libraries import empty, ours, peer
+from benchmarks.libraries import empty, ours, peer, plain
 from benchmarks.published_peer import is_here, reason_for_absence
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -27,9 +27,20 @@ def comparisons(rounds: int) -> Iterator[Result]:
     for scenario in decisions.SCENARIOS:
         measure = partial(decisions.measure, scenario)
         yield compare(scenario.name, "ns per execution", measure, our_library, peer_library, rounds)
-    yield compare(
-        "loading into /bin/true", "us", lambda library: loading.measure(library.path), our_library, peer_library, rounds
-    )
+    yield compare("loading into /bin/true", "us", loading.measure, our_library, peer_library, rounds)
+
+
+def saving_comparisons(rounds: int) -> Iterator[Result]:
+    our_library = ours()
+    peer_library = peer() if is_here() else None
+    for transfer in saving.TRANSFERS + saving.SHORT_QUEUE + saving.STATISTICS:
+        yield compare(transfer.name, "ms", partial(saving.milliseconds, transfer), our_library, peer_library, rounds)
+    for transfer in saving.TRANSFERS + saving.SHORT_QUEUE:
+        peak = partial(saving.peak_mebibytes, transfer)
+        yield compare(f"{transfer.name}, peak memory", "MiB", peak, our_library, peer_library, rounds)
+    small = saving.SMALL
+    name = f"{small.name}, plain files for peer"
+    yield compare(name, "ms", partial(saving.milliseconds, small), our_library, plain(), rounds)
 
 
 def table_line(result: Result) -> str:
@@ -40,10 +51,10 @@ def table_line(result: Result) -> str:
     return f"{result.name:32} {result.ours:10.1f} {their:>10}  {result.unit:16} {ratio}"
 
 
-def measure_comparisons() -> list[dict[str, Any]]:
+def measure_comparisons(of: Callable[[int], Iterator[Result]]) -> list[dict[str, Any]]:
     print(f"{'':32} {'ours':>10} {'peer':>10}  {'':16} peer / ours, median ({ROUNDS} rounds in turns, from to)")
     found = []
-    for result in comparisons(ROUNDS):
+    for result in of(ROUNDS):
         print(table_line(result), flush=True)
         found.append(result.to_json())
     return found
@@ -82,7 +93,8 @@ def measure_swaps() -> list[dict[str, Any]]:
 
 
 SECTIONS: dict[str, Callable[[], Any]] = {
-    "results": measure_comparisons,
+    "results": partial(measure_comparisons, comparisons),
+    "saving": partial(measure_comparisons, saving_comparisons),
     "loading": measure_loading,
     "compiling": measure_compiling,
     "swaps": measure_swaps,

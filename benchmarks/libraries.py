@@ -31,23 +31,29 @@ def built_file(name: str) -> Path:
 
 @dataclass(frozen=True)
 class Library:
-    """One of the two, built for the new std::string."""
+    """One of the two, built for the new std::string; or none, for a host that writes its files itself."""
 
     name: str
-    path: Path
+    path: Path | None
     is_ours: bool
 
+    @property
+    def is_plain(self) -> bool:
+        return self.path is None
+
     @contextmanager
-    def environment(self, rules: dict[str, Any]) -> Iterator[dict[str, str]]:
-        """What a process needs to be started under this library and these rules."""
-        with TemporaryDirectory(prefix="atbprobe-bench-") as name:
+    def environment(self, rules: dict[str, Any], parent: Path | None = None) -> Iterator[dict[str, str]]:
+        """What a process needs to be started under this library and these rules, with its output below `parent`."""
+        with TemporaryDirectory(prefix="atbprobe-bench-", dir=parent) as name:
             config = Path(name) / "config.json"
             config.write_text(json.dumps(rules), encoding="utf-8")
             config.chmod(0o600)
             runtime = str(Path(name) / "runtime")
             if self.is_ours:
                 publish(config, runtime)
-            variables = {"LD_PRELOAD": str(self.path), "ATB_OUTPUT_DIR": name, "ATB_DUMP_CONFIG": str(config)}
+            variables = {"ATB_OUTPUT_DIR": name, "ATB_DUMP_CONFIG": str(config)}
+            if self.path is not None:
+                variables["LD_PRELOAD"] = str(self.path)
             yield {**os.environ, **variables, "ATBPROBE_RUNTIME_DIR": runtime}
 
 
@@ -67,6 +73,10 @@ def ours() -> Library:
 def empty() -> Library:
     """Return a library with nothing in it: what it costs to preload any."""
     return Library("empty", built_file("libempty_library.so"), is_ours=False)
+
+
+def plain() -> Library:
+    return Library("plain files", None, is_ours=False)
 
 
 def peer() -> Library:

@@ -7,7 +7,6 @@ import random
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from benchmarks.libraries import Library
 
@@ -16,9 +15,9 @@ PAIRS = 60
 ROUNDS_BESIDE = 200
 
 
-def measure(library: Path) -> float:
+def measure(library: Library) -> float:
     """Return microseconds, the median over pairs of starts with and without the library."""
-    preloaded = {"LD_PRELOAD": str(library)}
+    preloaded = {"LD_PRELOAD": str(library.path)}
     return statistics.median(_seconds(preloaded) - _seconds({}) for _ in range(PAIRS)) * 1e6
 
 

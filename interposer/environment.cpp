@@ -34,6 +34,9 @@ struct Environment {
     bool has_queue_bytes = false;
     uint64_t queue_bytes = 0;
     uint32_t writers = 0;  // 0 if unset
+    bool has_min_free = false;
+    uint64_t min_free = 0;
+    bool fsync = false;
 };
 
 // A value is either read or refused with a word to the user, who must not believe that it is in force.
@@ -89,6 +92,8 @@ struct Readings {
     Reading log_level;
     Reading queue_bytes;
     Reading writers;
+    Reading min_free;
+    Reading fsync;
 };
 
 Readings read_into(Environment* target) {
@@ -102,6 +107,12 @@ Readings read_into(Environment* target) {
     number = 0;
     readings.writers = read_number("ATBPROBE_WRITERS", 1, kMaxWriters, false, &number);
     target->writers = static_cast<uint32_t>(number);
+    readings.min_free =
+        read_number("ATBPROBE_MIN_FREE", 0, std::numeric_limits<int64_t>::max(), true, &target->min_free);
+    target->has_min_free = readings.min_free == Reading::kRead;
+    number = 0;
+    readings.fsync = read_number("ATBPROBE_FSYNC", 0, 1, false, &number);
+    target->fsync = number == 1;
     target->output_folder = copy_of("ATB_OUTPUT_DIR");
     target->config_path = copy_of("ATB_DUMP_CONFIG");
     target->image_path = copy_of("ATBPROBE_IMAGE");
@@ -131,6 +142,8 @@ const Environment& environment() {
     say_if_refused(readings.log_level, "ATB_AIT_LOG_LEVEL");
     say_if_refused(readings.queue_bytes, "ATBPROBE_QUEUE_BYTES");
     say_if_refused(readings.writers, "ATBPROBE_WRITERS");
+    say_if_refused(readings.min_free, "ATBPROBE_MIN_FREE");
+    say_if_refused(readings.fsync, "ATBPROBE_FSYNC");
     return *fresh;
 }
 
@@ -162,5 +175,12 @@ uint32_t environment_writers() {
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return kMaxDefaultWriters;
     return std::clamp(static_cast<uint32_t>(CPU_COUNT(&allowed)), uint32_t{1}, kMaxDefaultWriters);
 }
+
+std::optional<uint64_t> environment_min_free() {
+    const Environment& settings = environment();
+    return settings.has_min_free ? std::optional<uint64_t>(settings.min_free) : std::nullopt;
+}
+
+bool environment_fsync() { return environment().fsync; }
 
 }  // namespace atbprobe

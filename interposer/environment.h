@@ -10,10 +10,14 @@
 //   ATBPROBE_RUNTIME_DIR  folder of the channels; default: /dev/shm/atbprobe-<uid>
 //   ATBPROBE_QUEUE_BYTES  memory for tensors that wait to be written, as a number of bytes or "64 MiB"; 0: none waits;
 //                         default: the smaller of 1 GiB and an eighth of the memory that this process may use
+//   ATBPROBE_MIN_FREE     bytes of the output's file system that stay free, as above; 0: none; default: the smaller of
+//                         2 GiB and 5% of the file system
+//   ATBPROBE_FSYNC        1: what is written is on the disk before it counts as saved; default: 0
 //   ATBPROBE_WRITERS      number of writer threads, 1 to 64; default: 4, or the allowed cores if they are fewer
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace atbprobe {
 
@@ -29,5 +33,10 @@ int environment_log_level();
 uint64_t environment_queue_bytes();
 
 uint32_t environment_writers();
+
+// Without a value if unset.
+std::optional<uint64_t> environment_min_free();
+
+bool environment_fsync();
 
 }  // namespace atbprobe

@@ -18,11 +18,12 @@ enum class LossReason : uint32_t {
     kOutOfMemory = 3,   // no memory for the copy
     kBadPath = 4,       // a path that the host must never give: absolute, empty, or without a file name
     kAtExit = 5,        // still queued when the process ended
+    kBelowReserve = 6,  // it would have taken of the space that is to stay free
     kCount = 8,
 };
 
-inline constexpr const char* kLossReasonNames[] = {"queue_stalled", "no_space", "write_failed",
-                                                   "out_of_memory", "bad_path", "at_exit"};
+inline constexpr const char* kLossReasonNames[] = {"queue_stalled", "no_space", "write_failed", "out_of_memory",
+                                                   "bad_path",      "at_exit",  "below_reserve"};
 
 inline constexpr uint32_t kMaxRules = 64;
 

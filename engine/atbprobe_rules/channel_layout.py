@@ -17,7 +17,7 @@ SLOTS_OFFSET = 4096
 SLOT_BYTES = 4096
 CONTROL_BYTES = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES
 CLOSED = 2**64 - 1
-LOSS_REASONS = ("queue_stalled", "no_space", "write_failed", "out_of_memory", "bad_path", "at_exit")
+LOSS_REASONS = ("queue_stalled", "no_space", "write_failed", "out_of_memory", "bad_path", "at_exit", "below_reserve")
 _LOSS_COUNTERS = 8
 
 COUNTERS = np.dtype(

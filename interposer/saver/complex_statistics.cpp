@@ -24,9 +24,9 @@ long double magnitude_squared(double real, double imaginary) {
 }
 
 template <typename Element>
-Statistics statistics_of_pairs(DataType part_type, const std::byte* data, uint64_t bytes) {
+Statistics statistics_of_pairs(DataType part_type, const std::byte* data, uint64_t bytes, VectorVersion version) {
     const uint64_t count = bytes / (2 * Element::kSize);
-    Statistics result = compute_statistics({part_type, data, count * 2 * Element::kSize, count * 2});
+    Statistics result = compute_statistics({part_type, data, count * 2 * Element::kSize, count * 2}, version);
     if (!result.known || std::isnan(result.max)) return result;
     result.is_complex = true;
     result.single_precision = false;
@@ -59,14 +59,14 @@ Statistics statistics_of_pairs(DataType part_type, const std::byte* data, uint64
 
 }  // namespace
 
-Statistics complex_statistics(DataType type, const std::byte* data, uint64_t bytes) {
+Statistics complex_statistics(DataType type, const std::byte* data, uint64_t bytes, VectorVersion version) {
     switch (type) {
         case DataType::kComplex32:
-            return statistics_of_pairs<Float16Element>(DataType::kFloat16, data, bytes);
+            return statistics_of_pairs<Float16Element>(DataType::kFloat16, data, bytes, version);
         case DataType::kComplex64:
-            return statistics_of_pairs<PlainElement<float>>(DataType::kFloat, data, bytes);
+            return statistics_of_pairs<PlainElement<float>>(DataType::kFloat, data, bytes, version);
         case DataType::kComplex128:
-            return statistics_of_pairs<PlainElement<double>>(DataType::kDouble, data, bytes);
+            return statistics_of_pairs<PlainElement<double>>(DataType::kDouble, data, bytes, version);
         default:
             return {};
     }

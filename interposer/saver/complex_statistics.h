@@ -7,6 +7,6 @@
 namespace atbprobe {
 
 // `type` is a complex one.
-Statistics complex_statistics(DataType type, const std::byte* data, uint64_t bytes);
+Statistics complex_statistics(DataType type, const std::byte* data, uint64_t bytes, VectorVersion version);
 
 }  // namespace atbprobe

@@ -2,11 +2,8 @@
 
 #include <new>
 
-#include "anomalies.h"
 #include "anomaly_row.h"
-#include "narrow_types.h"
 #include "statistic_row.h"
-#include "statistics.h"
 
 namespace atbprobe {
 
@@ -36,16 +33,21 @@ bool ItemWriter::write_tensor(SaveItem* item, SaveItem** waiting) {
             item->row->row.is_lost = true;
             losses_->count_error(result.error, call.path);
         }
+        if (result.is_below_reserve) {
+            item->row->row.is_lost = true;
+            losses_->count_silently(LossReason::kBelowReserve);
+        }
     }
-    Statistics statistics;
-    if ((item->order.tasks & kTaskStatistics) != 0) {
-        const TensorData tensor{data_type(call.dtype), static_cast<const std::byte*>(call.data), call.bytes,
-                                element_count(call.dims)};
-        statistics = compute_statistics(tensor);
-        const Anomalies anomalies = find_anomalies(tensor, statistics);
-        if (anomalies.any()) item->row->row.anomaly = anomaly_row(call, item->path, anomalies, result.stored_at);
+    Findings found;
+    if (item->findings) {
+        found = *item->findings;
+    } else if ((item->order.tasks & kTaskStatistics) != 0) {
+        found = find_in(call);
     }
-    item->row->row.text = statistic_row(call, item->path, statistics, result.stored_at);
+    if (found.anomalies.any()) {
+        item->row->row.anomaly = anomaly_row(call, item->path, found.anomalies, result.stored_at);
+    }
+    item->row->row.text = statistic_row(call, item->path, found.statistics, result.stored_at);
     return true;
 }
 

@@ -10,8 +10,9 @@ namespace atbprobe {
 
 class ItemWriter {
   public:
-    ItemWriter(OutputTree* tree, StoredTensors* stored, RowOrder* rows, LossReport* losses, Progress* progress)
-        : writer_(tree, stored, progress), rows_(rows), losses_(losses) {}
+    ItemWriter(OutputTree* tree, StoredTensors* stored, FreeSpace* space, RowOrder* rows, LossReport* losses,
+               Progress* progress)
+        : writer_(tree, stored, space, progress), rows_(rows), losses_(losses) {}
 
     // Whatever fails is a counted loss; the row's place is always finished. False if the item has to wait for another
     // one, whose writer carries it out: it must not be touched any more. Items that have waited for this one come in

@@ -16,10 +16,15 @@ LogOnce g_said[kReasons];
 
 }  // namespace
 
-void LossReport::count(LossReason reason, int error, std::string_view what) {
+void LossReport::count_silently(LossReason reason) {
     const auto index = static_cast<size_t>(reason);
     lost_[index].fetch_add(1, std::memory_order_relaxed);
     add_relaxed(process_counters().lost[index], 1);
+}
+
+void LossReport::count(LossReason reason, int error, std::string_view what) {
+    count_silently(reason);
+    const auto index = static_cast<size_t>(reason);
     char detail[128] = "";
     if (error != 0) {
         char text[96];
@@ -36,7 +41,7 @@ void LossReport::count_error(int error, std::string_view what) {
 }
 
 void LossReport::say_totals() const {
-    char text[256] = "";
+    char text[320] = "";
     size_t used = 0;
     uint64_t total = 0;
     for (size_t i = 0; i < kReasons; ++i) {

@@ -15,6 +15,9 @@ class LossReport {
     // `what` is the path as the host gave it; `error` an errno, or 0.
     void count(LossReason reason, int error, std::string_view what);
 
+    // For a reason that has been said at its cause.
+    void count_silently(LossReason reason);
+
     // kNoSpace or kWriteFailed.
     void count_error(int error, std::string_view what);
 

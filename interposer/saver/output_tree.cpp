@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "disk_name.h"
+#include "durability.h"
 #include "environment.h"
 #include "process_folder.h"
 #include "tensor_path.h"
@@ -18,6 +19,7 @@ namespace atbprobe {
 namespace {
 
 constexpr mode_t kFolderMode = 0750;
+constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::string absolute_path(const char* below_output) {
     std::string path = environment_output_folder();
@@ -35,7 +37,11 @@ std::string absolute_path(const char* below_output) {
 // Makes every missing folder on the way. What is wrong shows when the path is opened.
 void make_folders(const std::string& path) {
     for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-        mkdir(path.substr(0, slash).c_str(), kFolderMode);
+        const bool is_new = mkdir(path.substr(0, slash).c_str(), kFolderMode) == 0;
+        if (is_new && environment_fsync()) {
+            const FileDescriptor parent(::open(path.substr(0, path.rfind('/', slash - 1) + 1).c_str(), kFolderFlags));
+            if (parent.is_open()) make_names_durable(parent.get());
+        }
         if (slash == std::string::npos) return;
     }
 }
@@ -46,10 +52,15 @@ bool is_same_folder(const std::string& path, const FileDescriptor& folder) {
 }
 
 int open_or_make(int parent, const std::string& name, FileDescriptor* folder) {
-    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    constexpr int kFlags = kFolderFlags | O_NOFOLLOW;
     int number = openat(parent, name.c_str(), kFlags);
     if (number < 0 && errno == ENOENT) {
-        if (mkdirat(parent, name.c_str(), kFolderMode) != 0 && errno != EEXIST) return errno;
+        if (mkdirat(parent, name.c_str(), kFolderMode) == 0) {
+            const int error = make_names_durable(parent);
+            if (error != 0) return error;
+        } else if (errno != EEXIST) {
+            return errno;
+        }
         number = openat(parent, name.c_str(), kFlags);
     }
     if (number < 0) return errno;
@@ -67,7 +78,8 @@ int DataFolder::process_folder(std::string_view process, std::string* name) {
         return 0;
     }
     bool is_new = true;
-    const int error = claim_process_folder(folder_.get(), disk_name(process), name, &is_new);
+    int error = claim_process_folder(folder_.get(), disk_name(process), name, &is_new);
+    if (error == 0) error = make_names_durable(folder_.get());
     if (!is_new) has_past_.store(true, std::memory_order_relaxed);
     if (error == 0) process_folders_.emplace(process, *name);
     return error;
@@ -79,7 +91,7 @@ std::shared_ptr<DataFolder> OutputTree::data_folder(int* error) {
     if (data_folder_ != nullptr && is_same_folder(path_, data_folder_->folder())) return data_folder_;
     data_folder_.reset();
     make_folders(path_locked());
-    FileDescriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    FileDescriptor folder(::open(path_.c_str(), kFolderFlags));
     if (!folder.is_open()) {
         *error = errno;
         return nullptr;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "findings.h"
 #include "row_order.h"
 #include "saver.h"
 #include "tensor_path.h"
@@ -16,8 +18,9 @@ struct SaveItem {
 
     Kind kind = Kind::kTensor;
     SaveOrder order{};
-    TensorCall call{};  // of a parameter file only `data`, `bytes` and `path`
-    TensorPath path;    // views into call.path
+    TensorCall call{};                 // of a parameter file only `data`, `bytes` and `path`
+    TensorPath path;                   // views into call.path
+    std::optional<Findings> findings;  // if there already: then the data is not needed
     RowOrder::Place* row = nullptr;
     SaveItem* next_waiting = nullptr;  // for the same file to be in place; see stored_round.h
 

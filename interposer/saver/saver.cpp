@@ -9,6 +9,8 @@
 #include <new>
 
 #include "environment.h"
+#include "findings.h"
+#include "free_space.h"
 #include "host_thread.h"
 #include "item_writer.h"
 #include "log.h"
@@ -47,12 +49,13 @@ class Saver {
 
     static void* writer_main(void* self);
     bool start_writers();
-    ItemWriter make_writer() { return ItemWriter(&tree_, &stored_, &rows_, &losses_, queue_.progress()); }
+    ItemWriter make_writer() { return ItemWriter(&tree_, &stored_, &space_, &rows_, &losses_, queue_.progress()); }
     void carry_out(ItemWriter* writer, SaveItem* item);
     void write_directly(SaveItem* item);
 
     OutputTree tree_;
     StoredTensors stored_;
+    FreeSpace space_;
     LossReport losses_;
     RowOrder rows_{&tree_, &losses_};
     SaveQueue queue_{environment_queue_bytes(), kStallLimit};
@@ -136,7 +139,12 @@ void Saver::write_directly(SaveItem* item) {
 
 void Saver::save(SaveItem::Kind kind, const TensorCall& call, const SaveOrder& order, RowOrder::Place* row) {
     SaveItem item = borrowed_item(kind, call, order, row);
-    const uint64_t charge = copy_size(call);
+    if (kind == SaveItem::Kind::kTensor && order.tasks == kTaskStatistics && is_found_faster_than_copied(call)) {
+        const DefaultFloats floats;
+        item.findings = find_in(call);
+        item.call.bytes = 0;
+    }
+    const uint64_t charge = copy_size(item.call);
     // After the drain nobody would wait for what is still queued.
     if (!g_is_drained.load(std::memory_order_relaxed) && start_writers()) {
         switch (queue_.admit(charge)) {

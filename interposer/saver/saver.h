@@ -1,7 +1,8 @@
 // The saver's front: what the probe functions call, on the model's own threads.
 //
 // A selected tensor is copied into a bounded queue and the call returns; writer threads, started with the first
-// tensor, turn it into a .bin and a row of statistic.csv. Nothing here throws, prints to stdout, or keeps a pointer
+// tensor, turn it into a .bin and a row of statistic.csv. Where statistics alone are wanted and take less time than a
+// copy, they are computed before the call returns. Nothing here throws, prints to stdout, or keeps a pointer
 // into the caller's memory after it returns.
 #pragma once
 

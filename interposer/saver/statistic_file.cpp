@@ -9,6 +9,7 @@
 #include <new>
 
 #include "anomaly_row.h"
+#include "durability.h"
 #include "process_counters.h"
 #include "statistic_row.h"
 
@@ -115,7 +116,9 @@ int StatisticFiles::append_lines(const FileDescriptor& file, const struct stat& 
     int count = 0;
     if (status.st_size == 0) pieces[static_cast<size_t>(count++)] = piece_of(header);
     for (const StatisticRow* row : batch) pieces[static_cast<size_t>(count++)] = piece_of(row->*line);
-    const int error = write_fully(file, pieces.data(), count, &progress_);
+    int error = write_fully(file, pieces.data(), count, &progress_);
+    if (error == 0) error = make_durable(file);
+    if (error == 0 && status.st_size == 0) error = make_names_durable(cursor_.descriptor());
     if (error != 0 && error != EBADF && ftruncate(file.get(), status.st_size) != 0) return errno;
     return error;
 }

@@ -1,7 +1,6 @@
-// A tensor is read in blocks that fit the nearest cache. Within a block each of kLanes elements side by side has its
-// own maximum, minimum and sums: the compiler may not reorder floating-point additions by itself, lanes let it use
-// vectors all the same, and a sum of a few hundred terms per lane loses next to nothing. The blocks' sums are then
-// added with their rounding errors kept (Neumaier).
+// A tensor is read in blocks. Within a block floating-point numbers are added in lanes (float_blocks.h): a sum of a few
+// hundred terms per lane loses next to nothing. The blocks' sums are then added with their rounding errors kept
+// (Neumaier).
 #include "statistics.h"
 
 #include <algorithm>
@@ -12,16 +11,14 @@
 #include "compensated_sum.h"
 #include "complex_statistics.h"
 #include "element_types.h"
+#include "float_blocks.h"
+#include "integer_blocks.h"
 #include "narrow_types.h"
 
 namespace atbprobe {
 namespace {
 
-constexpr size_t kLanes = 16;
 constexpr size_t kBlock = 4096;
-
-__extension__ using Int128 = __int128;
-__extension__ using Uint128 = unsigned __int128;
 
 double fold(const double (&lanes)[kLanes]) {
     double halves[kLanes];
@@ -31,36 +28,6 @@ double fold(const double (&lanes)[kLanes]) {
     }
     return halves[0];
 }
-
-template <typename Value>
-struct FloatLanes {
-    Value max[kLanes];
-    Value min[kLanes];
-    double sum[kLanes];
-    double squares[kLanes];
-    Value not_a_number[kLanes];  // NaN as soon as one was met, else zero
-
-    FloatLanes() {
-        std::fill(max, max + kLanes, -std::numeric_limits<Value>::infinity());
-        std::fill(min, min + kLanes, std::numeric_limits<Value>::infinity());
-        std::fill(not_a_number, not_a_number + kLanes, Value{0});
-        clear_sums();
-    }
-
-    void clear_sums() {
-        std::fill(sum, sum + kLanes, 0.0);
-        std::fill(squares, squares + kLanes, 0.0);
-    }
-
-    void add(size_t lane, Value value) {
-        max[lane] = value > max[lane] ? value : max[lane];
-        min[lane] = value < min[lane] ? value : min[lane];
-        not_a_number[lane] = value != value ? value : not_a_number[lane];
-        const double wide = static_cast<double>(value);
-        sum[lane] += wide;
-        squares[lane] += wide * wide;
-    }
-};
 
 // Doubles whose squares or sums leave the range of double: once more, scaled by the power of two that brings the
 // largest of them near one.
@@ -81,19 +48,15 @@ void rescue_sums(const std::byte* data, uint64_t count, double largest, Statisti
 }
 
 template <typename Element>
-Statistics float_statistics(const std::byte* data, uint64_t count) {
+Statistics float_statistics(const std::byte* data, uint64_t count, VectorVersion version) {
     using Value = typename Element::Value;
+    const FloatBlock<Element> add_block = float_block<Element>(version);
     FloatLanes<Value> lanes;
     CompensatedSum sum;
     CompensatedSum squares;
     for (uint64_t done = 0; done < count;) {
         const size_t block = static_cast<size_t>(std::min<uint64_t>(kBlock, count - done));
-        const std::byte* start = data + done * Element::kSize;
-        size_t i = 0;
-        for (; i + kLanes <= block; i += kLanes) {
-            for (size_t lane = 0; lane < kLanes; ++lane) lanes.add(lane, Element::load(start, i + lane));
-        }
-        for (size_t lane = 0; i < block; ++i, ++lane) lanes.add(lane, Element::load(start, i));
+        add_block(data + done * Element::kSize, block, &lanes);
         sum.add(fold(lanes.sum));
         squares.add(fold(lanes.squares));
         lanes.clear_sums();
@@ -107,7 +70,7 @@ Statistics float_statistics(const std::byte* data, uint64_t count) {
     result.min = static_cast<double>(*std::min_element(lanes.min, lanes.min + kLanes));
     result.mean = sum.total() / static_cast<double>(count);
     result.norm = std::sqrt(squares.total());
-    if (std::any_of(lanes.not_a_number, lanes.not_a_number + kLanes, [](Value v) { return v != v; })) {
+    if (std::isnan(squares.total())) {
         result.max = result.min = result.mean = result.norm = std::numeric_limits<double>::quiet_NaN();
         return result;
     }
@@ -121,60 +84,21 @@ Statistics float_statistics(const std::byte* data, uint64_t count) {
     return result;
 }
 
-// The squares of a block, exactly until they are added up. Up to 16 bits a block's squares fit 64 bits; those of
-// longer numbers are added in two parts, below and above bit 32, and for 64-bit numbers the upper part needs 108 bits.
-template <typename Value>
-class BlockSquares {
-  public:
-    void add(Value value) {
-        if constexpr (sizeof(Value) <= 4) {
-            // An int8 is a number here, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
-            const int64_t wide = static_cast<int64_t>(value);
-            const uint64_t square = static_cast<uint64_t>(wide) * static_cast<uint64_t>(wide);
-            if constexpr (sizeof(Value) <= 2) {
-                low_ += square;
-            } else {
-                low_ += square & 0xffffffffU;
-                high_ += square >> 32U;
-            }
-        } else {
-            const uint64_t bits = static_cast<uint64_t>(value);
-            const uint64_t magnitude = std::is_signed_v<Value> && value < Value{0} ? uint64_t{0} - bits : bits;
-            const Uint128 square = static_cast<Uint128>(magnitude) * magnitude;
-            low_ += static_cast<uint64_t>(square) & 0xffffffffU;
-            high_ += square >> 32U;
-        }
-    }
-
-    double total() const { return static_cast<double>(high_) * 0x1p32 + static_cast<double>(low_); }
-
-  private:
-    uint64_t low_ = 0;
-    std::conditional_t<sizeof(Value) == 8, Uint128, uint64_t> high_ = 0;
-};
-
 template <typename Element>
-Statistics integer_statistics(const std::byte* data, uint64_t count) {
+Statistics integer_statistics(const std::byte* data, uint64_t count, VectorVersion version) {
     using Value = typename Element::Value;
-    using BlockSum = std::conditional_t<sizeof(Value) == 8, Int128, int64_t>;
+    const IntegerBlock<Element> add_block = integer_block<Element>(version);
     Value max = std::numeric_limits<Value>::lowest();
     Value min = std::numeric_limits<Value>::max();
     Int128 sum = 0;
     CompensatedSum squares;
     for (uint64_t done = 0; done < count;) {
-        const size_t block = static_cast<size_t>(std::min<uint64_t>(kBlock, count - done));
-        const std::byte* start = data + done * Element::kSize;
-        BlockSum block_sum = 0;
-        BlockSquares<Value> block_squares;
-        for (size_t i = 0; i < block; ++i) {
-            const Value value = Element::load(start, i);
-            max = value > max ? value : max;
-            min = value < min ? value : min;
-            block_sum += value;
-            block_squares.add(value);
-        }
-        sum += block_sum;
-        squares.add(block_squares.total());
+        const size_t block = static_cast<size_t>(std::min<uint64_t>(kIntegerBlock, count - done));
+        const IntegerTotals<Value> totals = add_block(data + done * Element::kSize, block);
+        max = std::max(max, totals.max);
+        min = std::min(min, totals.min);
+        sum += totals.sum;
+        squares.add(totals.squares());
         done += block;
     }
 
@@ -188,13 +112,13 @@ Statistics integer_statistics(const std::byte* data, uint64_t count) {
 }
 
 template <typename Element>
-Statistics statistics_of(const std::byte* data, uint64_t bytes) {
+Statistics statistics_of(const std::byte* data, uint64_t bytes, VectorVersion version) {
     const uint64_t count = bytes / Element::kSize;
     if (count == 0) return {};
     if constexpr (std::is_floating_point_v<typename Element::Value>) {
-        return float_statistics<Element>(data, count);
+        return float_statistics<Element>(data, count, version);
     } else {
-        return integer_statistics<Element>(data, count);
+        return integer_statistics<Element>(data, count, version);
     }
 }
 
@@ -230,40 +154,42 @@ Statistics narrow_statistics(const TensorData& tensor) {
 
 }  // namespace
 
-Statistics compute_statistics(const TensorData& tensor) {
+Statistics compute_statistics(const TensorData& tensor) { return compute_statistics(tensor, best_vector_version()); }
+
+Statistics compute_statistics(const TensorData& tensor, VectorVersion version) {
     const std::byte* const data = tensor.data;
     const uint64_t bytes = tensor.bytes;
     switch (tensor.type) {
         case DataType::kFloat:
-            return statistics_of<PlainElement<float>>(data, bytes);
+            return statistics_of<PlainElement<float>>(data, bytes, version);
         case DataType::kFloat16:
-            return statistics_of<Float16Element>(data, bytes);
+            return statistics_of<Float16Element>(data, bytes, version);
         case DataType::kBfloat16:
-            return statistics_of<Bfloat16Element>(data, bytes);
+            return statistics_of<Bfloat16Element>(data, bytes, version);
         case DataType::kDouble:
-            return statistics_of<PlainElement<double>>(data, bytes);
+            return statistics_of<PlainElement<double>>(data, bytes, version);
         case DataType::kInt8:
-            return statistics_of<PlainElement<int8_t>>(data, bytes);
+            return statistics_of<PlainElement<int8_t>>(data, bytes, version);
         case DataType::kInt16:
-            return statistics_of<PlainElement<int16_t>>(data, bytes);
+            return statistics_of<PlainElement<int16_t>>(data, bytes, version);
         case DataType::kInt32:
-            return statistics_of<PlainElement<int32_t>>(data, bytes);
+            return statistics_of<PlainElement<int32_t>>(data, bytes, version);
         case DataType::kInt64:
-            return statistics_of<PlainElement<int64_t>>(data, bytes);
+            return statistics_of<PlainElement<int64_t>>(data, bytes, version);
         case DataType::kUint8:
-            return statistics_of<PlainElement<uint8_t>>(data, bytes);
+            return statistics_of<PlainElement<uint8_t>>(data, bytes, version);
         case DataType::kUint16:
-            return statistics_of<PlainElement<uint16_t>>(data, bytes);
+            return statistics_of<PlainElement<uint16_t>>(data, bytes, version);
         case DataType::kUint32:
-            return statistics_of<PlainElement<uint32_t>>(data, bytes);
+            return statistics_of<PlainElement<uint32_t>>(data, bytes, version);
         case DataType::kUint64:
-            return statistics_of<PlainElement<uint64_t>>(data, bytes);
+            return statistics_of<PlainElement<uint64_t>>(data, bytes, version);
         case DataType::kBool:
-            return statistics_of<BoolElement>(data, bytes);
+            return statistics_of<BoolElement>(data, bytes, version);
         case DataType::kComplex32:
         case DataType::kComplex64:
         case DataType::kComplex128:
-            return complex_statistics(tensor.type, data, bytes);
+            return complex_statistics(tensor.type, data, bytes, version);
         default:
             return narrow_statistics(tensor);
     }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tensor_type.h"
+#include "vector_version.h"
 
 namespace atbprobe {
 
@@ -38,5 +39,8 @@ struct TensorData {
 // Reads the whole elements within `bytes`, never more. One NaN makes all four NaN; infinities go their way as in numpy.
 // The sum of integers is exact; all others are good to double precision.
 Statistics compute_statistics(const TensorData& tensor);
+
+// The same by a version that is supported here; all of them give the same, to the bit.
+Statistics compute_statistics(const TensorData& tensor, VectorVersion version);
 
 }  // namespace atbprobe

@@ -28,6 +28,9 @@ TensorWriter::Result TensorWriter::write(SaveItem* item, SaveItem** waiting) {
     result.error = files_.open(item->path);
     if (result.error != 0) return result;
     const std::shared_ptr<DataFolder> tree = files_.tree();
+    const FreeSpace::Room room = space_->take(tree->descriptor(), tree->path(), item->call.bytes);
+    result.is_below_reserve = !room.is_there();
+    if (result.is_below_reserve) return result;
     const bool filtered = is_filtered(*item);
     if (filtered) stored_->set_filtering();
     if (!filtered && !stored_->may_have_references(*tree)) {

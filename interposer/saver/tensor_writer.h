@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "free_space.h"
 #include "save_item.h"
 #include "stored_tensors.h"
 #include "tensor_files.h"
@@ -15,19 +16,20 @@ namespace atbprobe {
 
 class TensorWriter {
   public:
-    TensorWriter(OutputTree* tree, StoredTensors* stored, Progress* progress)
-        : files_(tree, progress), stored_(stored) {}
+    TensorWriter(OutputTree* tree, StoredTensors* stored, FreeSpace* space, Progress* progress)
+        : files_(tree, progress), stored_(stored), space_(space) {}
 
     struct Result {
         bool waits = false;  // another writer will carry the item out; it must not be touched any more
         int error = 0;       // an errno
+        bool is_below_reserve = false;
         std::string stored_at;
     };
 
     // Puts the items that have waited for this one in front of `*waiting`, also when it throws.
     Result write(SaveItem* item, SaveItem** waiting);
 
-    // A file that has nothing to do with filter_level.
+    // A file that has nothing to do with filter_level, nor with the space that is to stay free.
     Result write_file(const TensorPath& path, std::string_view head, const TensorCall& call);
 
   private:
@@ -51,6 +53,7 @@ class TensorWriter {
 
     TensorFiles files_;
     StoredTensors* stored_;
+    FreeSpace* space_;
 };
 
 }  // namespace atbprobe

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "durability.h"
+
 namespace atbprobe {
 namespace {
 
@@ -93,11 +95,12 @@ int WholeFile::link_to(int folder_of_other, const std::string& other) {
 }
 
 int WholeFile::put_in_place(const std::string& name) {
-    const int error = file_.close();
+    int error = file_.is_open() ? make_durable(file_) : 0;
+    if (error == 0) error = file_.close();
     if (error != 0) return error;
     if (renameat(folder_, temporary_.c_str(), folder_, name.c_str()) != 0) return errno;
     is_there_ = false;
-    return 0;
+    return make_names_durable(folder_);
 }
 
 int write_whole_file(int folder, const std::string& name, iovec head, iovec body, Progress* progress) {

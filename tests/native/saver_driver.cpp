@@ -17,6 +17,7 @@
 //     flush_to_zero                                as a host that has subnormal numbers switched off
 //     environment                                  answers what the variables say
 //     stall                                        answers what a full queue without writers does
+//     statistics DTYPE ELEMENTS LENGTH DATA        answers what each version of the loops makes of the data
 //     _exit | kill                                 ends at once
 //
 // Each command answers one line on stdout. At the end of the input the process ends normally: the saver is drained and
@@ -42,6 +43,7 @@
 #include "process_counters.h"
 #include "saver/save_queue.h"
 #include "saver/saver.h"
+#include "saver/statistics.h"
 
 namespace {
 
@@ -160,10 +162,27 @@ void answer_fork(int count, size_t bytes) {
 void answer_environment() {
     std::printf(
         "{\"output\":\"%s\",\"config\":\"%s\",\"runtime\":\"%s\",\"log_level\":%d,\"queue_bytes\":%llu,"
-        "\"writers\":%u}",
+        "\"writers\":%u,\"min_free\":%lld,\"fsync\":%d}",
         environment_output_folder(), environment_config_path(), environment_runtime_folder(), environment_log_level(),
-        static_cast<unsigned long long>(environment_queue_bytes()), environment_writers());
+        static_cast<unsigned long long>(environment_queue_bytes()), environment_writers(),
+        static_cast<long long>(environment_min_free().value_or(~uint64_t{0})), environment_fsync());
     answer("");
+}
+
+void answer_statistics(int dtype, uint64_t elements, const std::string& data) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
+    std::string versions = "[";
+    for (const VectorVersion version : kVectorVersions) {
+        if (!is_supported(version)) continue;
+        const Statistics found =
+            compute_statistics({static_cast<DataType>(dtype), bytes, data.size(), elements}, version);
+        char text[256];
+        std::snprintf(text, sizeof text, "%s\"%d %a %a %a %a %a %a %a\"", versions.size() > 1 ? "," : "", found.known,
+                      found.max, found.min, found.mean, found.norm, found.max_imaginary, found.min_imaginary,
+                      found.mean_imaginary);
+        versions += text;
+    }
+    answer((versions + "]").c_str());
 }
 
 void answer_stall() {
@@ -270,6 +289,12 @@ int main() {
             answer_fork(static_cast<int>(count), bytes);
         } else if (command == "environment") {
             answer_environment();
+        } else if (command == "statistics") {
+            int dtype = 0;
+            uint64_t elements = 0;
+            uint64_t bytes = 0;
+            words >> dtype >> elements >> bytes;
+            answer_statistics(dtype, elements, read_text(bytes));
         } else if (command == "stall") {
             answer_stall();
         } else if (!carry_out(command, words)) {

@@ -28,6 +28,18 @@ def indented_blocks(text: str) -> list[str]:
     return [re.sub(r"^    ", "", block, flags=re.MULTILINE).strip() for block in blocks]
 
 
+def section(title: str) -> str:
+    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_its_table_of_variables_has_every_variable() -> None:
+    header = (REPOSITORY / "interposer" / "environment.h").read_text(encoding="utf-8")
+    variables = re.findall(r"^//   (ATB\w+) ", header, flags=re.MULTILINE)
+    assert variables
+    rows = re.findall(r"^\| `(\w+)` \|", section("Environment variables"), flags=re.MULTILINE)
+    assert sorted(rows) == sorted(variables)
+
+
 def test_its_configs_are_valid() -> None:
     configs = [block for block in indented_blocks(README) if block.startswith("{")]
     assert configs
@@ -36,7 +48,7 @@ def test_its_configs_are_valid() -> None:
 
 
 def test_its_table_of_fields_has_every_field_and_its_default() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", README, flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", section("The config file"), flags=re.MULTILINE)
     assert {name for name, _ in rows} == PUBLISHED_FIELDS < set(FIELDS)
     for name, value in rows:
         written_out = check_config(json.dumps({name: json.loads(value)}).encode(), "").require()

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import compiling, decisions, libraries, loading, swaps
+from benchmarks import compiling, decisions, libraries, loading, saving, swaps
 from benchmarks.comparison import compare
-from benchmarks.libraries import Library, peer
+from benchmarks.libraries import Library, peer, plain
 
 
 @pytest.fixture
 def ours(native_file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Library:
-    """Ours; with only a moment for each measurement."""
+    """Ours; with only a moment for each measurement of a decision."""
     monkeypatch.setattr(decisions, "MILLISECONDS", 1)
     monkeypatch.setattr(libraries, "built_file", native_file)
     monkeypatch.setattr(decisions, "built_file", native_file)
     monkeypatch.setattr(swaps, "built_file", native_file)
+    monkeypatch.setattr(saving, "built_file", native_file)
     monkeypatch.setattr(loading, "PAIRS", 1)
     monkeypatch.setattr(loading, "ROUNDS_BESIDE", 1)
     monkeypatch.setattr(compiling, "REPEATS", 2)
@@ -49,6 +51,38 @@ def test_a_wrong_answer_is_no_measurement(ours: Library) -> None:
         decisions.measure(mistaken, ours)
 
 
+def shortened(scenario: saving.Scenario) -> saving.Scenario:
+    """A few tensors of at most 4 KiB in place of many large ones."""
+    return replace(scenario, tensors=tuple((min(count, 9), min(size, 4096)) for count, size in scenario.tensors))
+
+
+SAVINGS = [shortened(scenario) for scenario in saving.TRANSFERS + saving.SHORT_QUEUE + saving.STATISTICS]
+
+
+@pytest.mark.parametrize("scenario", SAVINGS, ids=lambda scenario: scenario.name)
+def test_everything_is_saved(ours: Library, scenario: saving.Scenario) -> None:
+    """`run` raises where something is not there afterwards."""
+    run = saving.run(scenario, ours)
+    assert run.seconds > 0
+    assert run.peak > 1 << 20
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("scenario", SAVINGS, ids=lambda scenario: scenario.name)
+def test_the_peer_saves_everything(ours: Library, scenario: saving.Scenario) -> None:
+    assert saving.run(scenario, peer()).seconds > 0
+
+
+def test_plain_files_are_the_same_number(ours: Library) -> None:
+    assert saving.run(shortened(saving.SMALL), plain()).seconds > 0
+
+
+def test_a_loss_is_no_measurement(ours: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATBPROBE_MIN_FREE", str(1 << 60))
+    with pytest.raises(AssertionError, match="0 files"):
+        saving.run(shortened(saving.SMALL), ours)
+
+
 def test_medians_of_rounds_in_turns(ours: Library) -> None:
     values = iter([1.0, 10.0, 2.0, 60.0, 4.0, 40.0])
     result = compare("made up", "ns", lambda library: next(values), ours, ours, 3)
@@ -62,11 +96,18 @@ def test_the_program_writes_what_it_prints(
     monkeypatch.setattr(program, "is_here", lambda: False)
     monkeypatch.setattr(program, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(program, "ROUNDS", 1)
+    for scenarios in ("TRANSFERS", "SHORT_QUEUE", "STATISTICS"):
+        monkeypatch.setattr(saving, scenarios, [shortened(scenario) for scenario in getattr(saving, scenarios)])
+    monkeypatch.setattr(saving, "SMALL", shortened(saving.SMALL))
     (tmp_path / "results.json").write_text('{"of another kind": 1, "loading": 2}')
     assert program.main([]) == 0
     content = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    written = content["results"]
+    written = content["results"] + content["saving"]
+    moved = saving.TRANSFERS + saving.SHORT_QUEUE
     names = [scenario.name for scenario in decisions.SCENARIOS] + ["loading into /bin/true"]
+    names += [scenario.name for scenario in moved + saving.STATISTICS]
+    names += [f"{scenario.name}, peak memory" for scenario in moved]
+    names += [f"{saving.SMALL.name}, plain files for peer"]
     assert [result["name"] for result in written] == names
     printed = capsys.readouterr().out
     assert all(name in printed for name in names)

@@ -95,6 +95,20 @@ def test_finite_tensors_have_none(driver: Driver, dtype: int, largest: bool) -> 
     assert not (driver.data / "0_1234/0/anomaly.csv").exists()
 
 
+@pytest.mark.parametrize("dtype", [FLOAT, HALF, DOUBLE, BF16])
+@pytest.mark.parametrize("first", [0, 1, 4095, 4096, 4097, 9000])
+def test_large_tensors(driver: Driver, dtype: int, first: int) -> None:
+    random = np.random.default_rng(first)
+    values = random.standard_normal(9001)
+    places = np.union1d([first], random.integers(first, 9001, 500))
+    values[places] = random.choice([np.nan, np.inf, -np.inf], len(places))
+    driver.save(data=data_of(list(values), dtype), dtype=dtype, dims="9001", tasks=STATISTICS)
+    driver.finish()
+    (row,) = anomalies(driver)
+    expected = [np.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum(), first]
+    assert [int(row[name]) for name in ("NaN", "+Inf", "-Inf", "First Position")] == expected
+
+
 def test_without_statistics_there_are_none(driver: Driver) -> None:
     driver.save(data=data_of([np.nan]), tasks=TENSOR)
     driver.finish()

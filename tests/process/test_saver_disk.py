@@ -7,12 +7,11 @@ import os
 import re
 import resource
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mounted_disk import small_disk
 from saver_driver import (
     INPUT,
     STATISTICS,
@@ -25,23 +24,9 @@ from saver_driver import (
 )
 
 
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip("a tmpfs cannot be mounted here (not root)")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
-
-
 def test_a_full_disk(start: StartDriver, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "1m") as disk:
-        driver = start(output=disk)
+        driver = start(output=disk, ATBPROBE_MIN_FREE="0")
         paths = [f"0_1234/0/2_A/before/intensor{number}.bin" for number in range(40)]
         for path in paths:
             driver.save(path, bytes(100_000), dtype=4)
@@ -200,6 +185,8 @@ def test_environment_defaults(start: StartDriver) -> None:
     assert answer["writers"] == min(4, len(os.sched_getaffinity(0)))
     assert answer["log_level"] == 2
     assert answer["config"] == ""
+    assert answer["min_free"] == -1
+    assert answer["fsync"] == 0
 
 
 @pytest.mark.parametrize(

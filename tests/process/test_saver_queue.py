@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from saver_driver import (
+    STATISTICS,
     Driver,
     StartDriver,
     loose_ends,
@@ -174,3 +175,13 @@ def test_killed_in_the_middle_of_a_large_file(start: StartDriver) -> None:
     for path in saved_files(driver.data):
         assert path.suffix == ".csv" or len(read_bin(path)[1]) == 64 << 20
     assert len(loose_ends(driver.output)) <= 1  # of the one thread that wrote
+
+
+def test_statistics_alone_need_no_room_in_the_queue(start: StartDriver) -> None:
+    driver = start(ATBPROBE_WRITERS="1")
+    size = 8 << 20
+    for number in range(20):
+        counters = driver.save(f"0_1234/0/2_A/after/outtensor{number}.bin", bytes(size), dtype=0, tasks=STATISTICS)
+        assert counters["bytes_queued"] < size
+    driver.finish()
+    assert [row["Max"] for row in driver.rows()] == ["0"] * 20

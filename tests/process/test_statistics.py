@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -165,3 +166,40 @@ def test_a_host_that_flushes_subnormals_changes_nothing(start: StartDriver) -> N
         driver.ask("flush_to_zero")
         row = statistics_of(driver, np.array([1], np.uint16).tobytes(), 1)
         assert row["Max"] == "5.9604645e-08"
+
+
+def versions_of(driver: Driver, data: bytes, dtype: int) -> list[str]:
+    """What every version of the loops that this machine can run makes of the data, the scalar one first."""
+    answer = driver.ask(f"statistics {dtype} {len(data)} {len(data)}", data)
+    found: list[str] = json.loads(answer)
+    return found
+
+
+@pytest.mark.parametrize("dtype", sorted(NUMPY_TYPES))
+@one_driver_for_all_examples
+@given(data=st.data())
+def test_all_versions_give_the_same_to_the_bit(driver: Driver, dtype: int, data: st.DataObject) -> None:
+    values = data.draw(arrays_of(dtype))
+    scalar, *others = versions_of(driver, values.tobytes(), dtype)
+    assert others
+    assert set(others) == {scalar}
+
+
+@pytest.mark.parametrize("dtype", [0, 1, 11, 27])
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 4095, 4096, 4112, 50_000])
+def test_all_versions_give_the_same_for_ordinary_numbers(driver: Driver, dtype: int, size: int) -> None:
+    values = (np.random.default_rng(size).standard_normal(size) * 3 + 1).astype(NUMPY_TYPES[dtype])
+    scalar, *others = versions_of(driver, values.tobytes(), dtype)
+    assert set(others) == {scalar}
+    known, largest, smallest, mean, norm, *_ = [float.fromhex(text) for text in scalar.split()]
+    expected = expected_statistics(values, dtype)
+    assert (known, largest, smallest) == (1, expected["Max"], expected["Min"])
+    assert [mean, norm] == pytest.approx([expected["Mean"], expected["Norm"]], rel=1e-12)
+
+
+def test_every_half_is_the_same_to_all_versions(driver: Driver) -> None:
+    for dtype in (1, 27):
+        for start in range(0, 65536, 16):
+            halves = np.arange(start, start + 16, dtype=np.uint16)
+            scalar, *others = versions_of(driver, halves.tobytes(), dtype)
+            assert set(others) == {scalar}
