@@ -37,10 +37,13 @@ RACES = {ROW_RACE, FILE_RACE, TORN_ROW}
 
 # Not in the list of purposeful differences: the texts of the formats ask for them.
 UNDEFINED_NAME = "dtype -1 named `undefined`, not `undefined(-1)`: it is a type with a name of its own"
+ANOMALIES = "anomaly.csv, which lists the tensors that have NaN or infinities"
 EMPTY_TENSOR = "file and row of an empty tensor: every selected tensor is on disk and has its row"
 NOT_DECODED = "statistics of a type that the peer has none for: as many as can be decoded"
 UNQUOTED = "complex numbers without quotes: a comma in a cell would shift all that follow"
 LARGE_INTEGER = "Max or Min of a 64-bit integer as a double, as all numbers but those of float and halves are"
+
+SPECIAL = ("nan", "inf")
 
 NOT_DECODED_TYPES = {"bool", "complex32", "complex128", "int4", "uint1"}
 NOT_DECODED_TYPES |= {"hifloat8", "float8_e5m2", "float8_e4m3fn", "float8_e8m0"}
@@ -64,11 +67,16 @@ def compare(ours: Dump, peer: Dump) -> Counter[str]:
         raise UnexplainedError(f"statistic.csv: {sorted(ours.rows)} here, {sorted(peer.rows)} from the peer")
     for name in ours.rows:
         met += _compare_rows(name, ours, peer)
+    extremes = [cell for rows in ours.rows.values() for row in rows for cell in row[MAX:MEAN]]
+    has_special = any(word in cell for cell in extremes for word in SPECIAL)
+    if (ours.anomaly_tables > 0) != has_special or peer.anomaly_tables:
+        raise UnexplainedError(f"anomaly.csv: {ours.anomaly_tables} here, {peer.anomaly_tables} from the peer")
+    met[ANOMALIES] += ours.anomaly_tables
     if ours.host_copies != peer.host_copies and RACES.isdisjoint(met):
         if ours.host_copies != 0 or ours.files:
             raise UnexplainedError(f"{ours.host_copies} copies here, {peer.host_copies} under the peer")
         met[LATE_FILTER] += peer.host_copies
-    return met
+    return +met
 
 
 def _compare_files(ours: dict[str, bytes], peer: dict[str, bytes]) -> Counter[str]:

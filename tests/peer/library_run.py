@@ -43,6 +43,7 @@ class Dump:
     files: dict[str, bytes]  # all but the CSV files
     rows: dict[str, list[Row]]  # the rows of each statistic.csv below its header, sorted
     host_copies: int  # tensors that the host copied from the device for the library
+    anomaly_tables: int = 0  # files anomaly.csv
 
     def op_dirs(self) -> set[str]:
         return {path.rsplit("/", 2)[0] for path in self.files if path.endswith(".bin")}
@@ -109,13 +110,16 @@ def run_under_rules_in_force(library: Library, place: Probed, options: Sequence[
 def collect(place: Probed, pid: int, host_copies: int = 0) -> Dump:
     files = {}
     rows = {}
+    anomaly_tables = 0
     for path, content in place.files().items():
         name = _without(path, place, pid)
-        if name.endswith(".csv"):
+        if name.endswith("/anomaly.csv"):
+            anomaly_tables += 1
+        elif name.endswith(".csv"):
             rows[name] = _read_rows(content.decode("utf-8"), place, pid)
         else:
             files[name] = content
-    return Dump(files, rows, host_copies)
+    return Dump(files, rows, host_copies, anomaly_tables)
 
 
 def _read_rows(text: str, place: Probed, pid: int) -> list[Row]:
