@@ -81,11 +81,14 @@ def test_each_of_two_devices_in_one_process_has_its_own(probed: Probed, device: 
 
 @pytest.mark.slow
 def test_threads_that_start_together_lose_no_op(probed: Probed) -> None:
-    """The first Setup of a process decides for good which ops are ever asked about."""
+    """The first Setup of a process decides for good which ops are ever asked about.
+
+    Whole models, which take a while to start; test_first_setup.py has bare threads, and more processes of them.
+    """
     rules = {"dump_enable": True, "exec_range": "all", "filter_level": 0}
     probed.publish(rules)
     expectation = probed.folder / "expected"
-    for _ in range(200):
+    for _ in range(50):
         with probed.model("--layers", "1", "--threads", "8", "--expect", str(expectation)) as model:
             model.step()
         files = {path: data for path, data in probed.files().items() if not path.endswith(".csv")}

@@ -119,6 +119,7 @@ def test_a_minute_of_swaps_under_a_sanitizer(probed: Probed, tmp_path: Path, san
                     remove_channel(channel.folder)
             channels += 1
         probed.publish_image(next(programs))
+        wait_for_executions(host, 1000)  # so that the host has found the last channel
         executions, whole, halves = host.counts()
         messages = host.end()
     assert host.exit_code == 0, messages
