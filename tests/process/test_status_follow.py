@@ -8,7 +8,8 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from probed_host import WAIT_SECONDS, Probed, command
@@ -54,10 +55,7 @@ def test_on_a_terminal_it_shows_hits_of_each_rule_until_it_is_interrupted(watche
     terminal, inside = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
     follow = [*FOLLOW, "--config", str(watched.config)]
-    with (
-        watched.model() as model,
-        subprocess.Popen(follow, stdout=inside, stderr=inside, env=environment) as follower,
-    ):
+    with watched.model() as model, following(follow, stdout=inside, stderr=inside, env=environment) as follower:
         os.close(inside)
         model.step()
         shown = b""
@@ -68,6 +66,21 @@ def test_on_a_terminal_it_shows_hits_of_each_rule_until_it_is_interrupted(watche
         assert follower.wait(WAIT_SECONDS) == 130
     os.close(terminal)
     assert b"gen. 1" in shown
+
+
+@contextmanager
+def following(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a follower that an interrupt reaches, also where the tests run in the background and ignore it."""
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        follower = subprocess.Popen(command, **options)
+    finally:
+        signal.signal(signal.SIGINT, kept)
+    try:
+        yield follower
+    finally:
+        follower.kill()
+        follower.wait()
 
 
 def drain(terminal: int) -> None:
