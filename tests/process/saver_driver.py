@@ -149,7 +149,9 @@ def saved_files(folder: Path) -> list[Path]:
 
 
 def loose_ends(folder: Path) -> list[Path]:
-    return list(folder.rglob("*.tmp")) + list(folder.rglob("*.new"))
+    """Files and folders under their temporary names; what goes away meanwhile is none."""
+    names = ((place, name) for place, folders, files in os.walk(folder) for name in folders + files)
+    return [Path(place, name) for place, name in names if name.endswith((".tmp", ".new"))]
 
 
 def statistics_of(driver: Driver, data: bytes, dtype: int, dims: str = "1") -> dict[str, str]:
