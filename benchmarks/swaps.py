@@ -34,6 +34,7 @@ WARM_UPS = 5
 PAUSE_MICROSECONDS = 1000
 LONGEST_WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.001
+"""Between looks at what the hosts write into memory; what is measured are their own time stamps."""
 
 _WORD = 8
 _LINE_WORDS = 8
@@ -186,6 +187,7 @@ def measure(name: str, library: Library, pause: int, swaps: int, *, floor: bool)
         taken: list[float] = []
         of_flag: list[float] = []
         for _ in range(swaps):
+            # At no fixed phase of the hosts' steps.
             time.sleep(moments.uniform(0.005, 0.025))
             taken.append(hosts.edit())
             if floor:

@@ -3,11 +3,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <new>
 #include <string>
 
 #include "channel.h"
+#include "clock_nanoseconds.h"
 #include "program_evaluator.h"
 #include "program_verifier.h"
 
@@ -120,11 +120,7 @@ int64_t atbprobe_channel_close(const char* folder) {
 
 int64_t atbprobe_channel_heartbeat(const char* folder, uint32_t pid, uint64_t start_time) {
     return with_channel(folder, IfMissing::kFail, [&](const Channel& channel) -> int64_t {
-        timespec now = {};
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        channel.control->heartbeat.store(
-            static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec),
-            std::memory_order_relaxed);
+        channel.control->heartbeat.store(clock_nanoseconds(CLOCK_MONOTONIC), std::memory_order_relaxed);
         channel.control->watcher_start_time.store(start_time, std::memory_order_relaxed);
         channel.control->watcher_pid.store(pid, std::memory_order_release);
         return 0;

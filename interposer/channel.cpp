@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
+#include "clock_nanoseconds.h"
 #include "file_descriptor.h"
 #include "program_verifier.h"
 
@@ -36,11 +36,9 @@ FileName image_name(uint64_t generation) {
 }
 
 FileName temporary_name() {
-    timespec now = {};
-    clock_gettime(CLOCK_MONOTONIC, &now);
     FileName name;
-    snprintf(name.text, sizeof(name.text), ".new-%ld-%lld%09ld", static_cast<long>(getpid()),
-             static_cast<long long>(now.tv_sec), now.tv_nsec);
+    snprintf(name.text, sizeof(name.text), ".new-%ld-%llu", static_cast<long>(getpid()),
+             static_cast<unsigned long long>(clock_nanoseconds(CLOCK_MONOTONIC)));
     return name;
 }
 
@@ -161,12 +159,6 @@ int write_image(int folder, const void* image, size_t size, uint64_t generation)
     return error;
 }
 
-uint64_t realtime_nanoseconds() {
-    timespec now = {};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-}
-
 // `/a//b/./c` is `/a/b/c`: spellings that differ in nothing else share a channel. `..` stays, since it may cross a
 // link.
 std::string without_empty_steps(const char* path) {
@@ -258,7 +250,7 @@ int64_t channel_publish(const char* folder, const Channel& channel, const void* 
     free(copy);
     if (error != 0) return error;
 
-    channel.control->published_at.store(realtime_nanoseconds(), std::memory_order_relaxed);
+    channel.control->published_at.store(clock_nanoseconds(CLOCK_REALTIME), std::memory_order_relaxed);
     channel.control->generation.store(generation, std::memory_order_release);
     // The last image but one may be open in a process at this moment; its reader then looks at the word again.
     if (last != 0) unlinkat(channel_folder.get(), image_name(last).text, 0);

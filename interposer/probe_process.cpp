@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <string>
 
+#include "clock_nanoseconds.h"
 #include "device.h"
 #include "environment.h"
 #include "notices.h"
@@ -55,12 +55,6 @@ std::atomic<bool> g_is_probed{false};
 std::atomic<bool> g_is_dumping{false};
 std::atomic<uint64_t> g_retry_at{0};  // on the monotonic clock; 0: nothing has failed
 
-uint64_t monotonic_nanoseconds() {
-    timespec now = {};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 // What may be over in a moment: the process is out of descriptors or memory, a folder was just taken away.
 bool may_pass(int error) {
     for (const int passing : {EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, ENOENT, ENOSPC, EIO}) {
@@ -69,11 +63,13 @@ bool may_pass(int error) {
     return false;
 }
 
-void try_again_later() { g_retry_at.store(monotonic_nanoseconds() + kRetryNanoseconds, std::memory_order_relaxed); }
+void try_again_later() {
+    g_retry_at.store(clock_nanoseconds(CLOCK_MONOTONIC) + kRetryNanoseconds, std::memory_order_relaxed);
+}
 
 bool is_too_early() {
     const uint64_t retry_at = g_retry_at.load(std::memory_order_relaxed);
-    return __builtin_expect(retry_at != 0, 0) && monotonic_nanoseconds() < retry_at;
+    return __builtin_expect(retry_at != 0, 0) && clock_nanoseconds(CLOCK_MONOTONIC) < retry_at;
 }
 
 uint64_t control_word() { return g_control_word.load(std::memory_order_acquire)->load(std::memory_order_acquire); }

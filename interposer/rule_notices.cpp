@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 
+#include "clock_nanoseconds.h"
 #include "log.h"
 #include "process_counters.h"
 #include "program_evaluator.h"
@@ -16,20 +16,17 @@ namespace {
 // Rules that somebody changes many times a second must not fill the model's log: some notices at once, then one a
 // second. The clock of the notices may run ahead of time by no more than that many.
 constexpr uint64_t kNoticesAtOnce = 16;
-constexpr uint64_t kSecond = 1'000'000'000;
 std::atomic<uint64_t> g_notice_clock{0};
 
 std::atomic<bool> g_others_are_known{false};
 
 bool may_tell() {
-    timespec time = {};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-    const uint64_t now = static_cast<uint64_t>(time.tv_sec) * kSecond + static_cast<uint64_t>(time.tv_nsec);
+    const uint64_t now = clock_nanoseconds(CLOCK_MONOTONIC_COARSE);
     uint64_t clock = g_notice_clock.load(std::memory_order_relaxed);
     uint64_t next = 0;
     do {
-        next = std::max(clock, now) + kSecond;
-        if (next > now + kNoticesAtOnce * kSecond) return false;
+        next = std::max(clock, now) + kNanosecondsPerSecond;
+        if (next > now + kNoticesAtOnce * kNanosecondsPerSecond) return false;
     } while (!g_notice_clock.compare_exchange_weak(clock, next, std::memory_order_relaxed));
     return true;
 }

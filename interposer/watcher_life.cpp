@@ -1,7 +1,6 @@
 #include "watcher_life.h"
 
-#include <ctime>
-
+#include "clock_nanoseconds.h"
 #include "environment.h"
 #include "host_thread.h"
 #include "log.h"
@@ -10,19 +9,12 @@
 namespace atbprobe {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 // A watcher gives a sign of life every second. Only when some are missing is /proc asked about it.
-constexpr uint64_t kLongestSilence = 3 * kSecond;
+constexpr uint64_t kLongestSilence = 3 * kNanosecondsPerSecond;
 
 std::atomic<const ControlHeader*> g_control{nullptr};
 std::atomic<uint64_t> g_look_at{0};
 std::atomic<bool> g_has_told{false};
-
-uint64_t coarse_nanoseconds() {
-    timespec now = {};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
-}
 
 // Null while it is alive, or may be.
 const char* end_of_watcher(const ControlHeader& control, uint64_t now) {
@@ -48,9 +40,9 @@ void watcher_life_after_fork_in_child() {
 void look_after_watcher() {
     const ControlHeader* control = g_control.load(std::memory_order_acquire);
     if (control == nullptr) return;
-    const uint64_t now = coarse_nanoseconds();
+    const uint64_t now = clock_nanoseconds(CLOCK_MONOTONIC_COARSE);
     uint64_t look_at = g_look_at.load(std::memory_order_relaxed);
-    if (now < look_at || !g_look_at.compare_exchange_strong(look_at, now + kSecond)) return;
+    if (now < look_at || !g_look_at.compare_exchange_strong(look_at, now + kNanosecondsPerSecond)) return;
     const KeptErrno kept_errno;
     const NoCancellation no_cancellation;
     const char* end = end_of_watcher(*control, now);

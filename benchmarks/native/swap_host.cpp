@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
             }
         }
         mine.steps.fetch_add(1, std::memory_order_release);
-        if (pause != 0) usleep(pause);
+        if (pause != 0) usleep(pause);  // what a host does while the device works
     }
     return 0;
 }

@@ -47,6 +47,7 @@ REJECTED_NOTE = "rejected.json"
 
 LOCK_SECONDS = 10.0
 _LOCK_POLL_SECONDS = 0.002
+"""A file lock is waited for with a limit only by asking again."""
 
 GONE_MARK = ".gone-"
 """In the name of a channel's folder that is being taken away."""

@@ -185,10 +185,7 @@ def _item_covers(cover: _Item, item: _Item) -> bool:
         return not isinstance(cover, AnyCharacters)
     if not isinstance(cover, CharacterSet) or not isinstance(item, Literal):
         return False
-    character = item.folded.decode()
-    spellings = {ord(character), ord(character.upper())} if character.isascii() else {ord(character)}
-    held = any(first <= spelling <= last for first, last in cover.ranges for spelling in spellings)
-    return held != cover.negated
+    return item.folded.decode() in cover
 
 
 # ---- rules ----

@@ -129,6 +129,4 @@ def _characters_match(atoms: Sequence[NameAtom], text: str, prefix: bool) -> boo
         return False
     if isinstance(first, AnyCharacter):
         return _characters_match(rest, text[1:], prefix)
-    spellings = {ord(text[0]), ord(text[0].upper())} if text[0].isascii() else {ord(text[0])}
-    held = any(low <= spelling <= high for low, high in first.ranges for spelling in spellings)
-    return held != first.negated and _characters_match(rest, text[1:], prefix)
+    return text[0] in first and _characters_match(rest, text[1:], prefix)

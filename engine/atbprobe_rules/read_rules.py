@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from atbprobe_rules.diagnostics import Code, Diagnostic, Related, Span, error, quoted
 from atbprobe_rules.fields import (
@@ -48,6 +48,8 @@ from atbprobe_rules.scalars import (
 )
 from atbprobe_rules.selection import MAX_RULES, NumberFilter, NumberRange, Rule, Selection, Tasks
 from atbprobe_rules.syntax_tree import Array, Boolean, Invalid, Number, Object, String, Value
+
+ValueT = TypeVar("ValueT", Boolean, Number, String)
 
 Values = dict[str, Value]
 """Of an object the values of its fields, by name."""
@@ -204,41 +206,36 @@ def _left_of(inherited: Values, own: Values) -> Values:
     return {name: value for name, value in inherited.items() if replaced.get(name) not in own}
 
 
-def _boolean(value: Value, _found: list[Diagnostic]) -> bool:
-    assert isinstance(value, Boolean)
+def _boolean(value: Boolean, _found: list[Diagnostic]) -> bool:
     return value.value
 
 
-def _of_string(read: Callable[[String, list[Diagnostic]], Any]) -> Callable[[Value, list[Diagnostic]], Any]:
+def _of(
+    kind: type[ValueT], read: Callable[[ValueT, list[Diagnostic]], Any]
+) -> Callable[[Value, list[Diagnostic]], Any]:
+    """Return `read` for any value; what comes is of its kind, since the type was looked at before (members.py)."""
+
     def read_value(value: Value, found: list[Diagnostic]) -> Any:
-        assert isinstance(value, String)
-        return read(value, found)
-
-    return read_value
-
-
-def _of_number(read: Callable[[Number, list[Diagnostic]], Any]) -> Callable[[Value, list[Diagnostic]], Any]:
-    def read_value(value: Value, found: list[Diagnostic]) -> Any:
-        assert isinstance(value, Number)
+        assert isinstance(value, kind)
         return read(value, found)
 
     return read_value
 
 
 _READERS: dict[str, Callable[[Value, list[Diagnostic]], Any]] = {
-    TASK.name: _of_string(lambda value, found: read_word(value, TASK, TASKS, Code.BAD_TASK, found)),
-    DUMP_ENABLE.name: _boolean,
-    EXEC_RANGE.name: _of_string(read_rounds),
-    NEXT.name: _of_number(lambda value, found: read_count(value, NEXT, found)),
-    IDS.name: _of_string(read_ids),
-    OP_NAME.name: _of_string(read_names),
-    SAVE_CHILD.name: _boolean,
-    DEVICE.name: _of_string(read_devices),
-    MATCH.name: _of_string(lambda value, found: read_word(value, MATCH, MATCHES, Code.BAD_MATCH, found)),
-    IO.name: _of_string(lambda value, found: read_word(value, IO, SIDES, Code.BAD_IO, found)),
-    FILTER_LEVEL.name: _of_number(read_filter_level),
-    WHEN.name: _of_string(check_condition),
-    STOP_AFTER.name: _of_number(lambda value, found: read_count(value, STOP_AFTER, found)),
+    TASK.name: _of(String, lambda value, found: read_word(value, TASK, TASKS, Code.BAD_TASK, found)),
+    DUMP_ENABLE.name: _of(Boolean, _boolean),
+    EXEC_RANGE.name: _of(String, read_rounds),
+    NEXT.name: _of(Number, lambda value, found: read_count(value, NEXT, found)),
+    IDS.name: _of(String, read_ids),
+    OP_NAME.name: _of(String, read_names),
+    SAVE_CHILD.name: _of(Boolean, _boolean),
+    DEVICE.name: _of(String, read_devices),
+    MATCH.name: _of(String, lambda value, found: read_word(value, MATCH, MATCHES, Code.BAD_MATCH, found)),
+    IO.name: _of(String, lambda value, found: read_word(value, IO, SIDES, Code.BAD_IO, found)),
+    FILTER_LEVEL.name: _of(Number, read_filter_level),
+    WHEN.name: _of(String, check_condition),
+    STOP_AFTER.name: _of(Number, lambda value, found: read_count(value, STOP_AFTER, found)),
     MAX_BYTES.name: lambda value, found: read_size(value, MAX_BYTES, found),
     MAX_TENSOR_BYTES.name: lambda value, found: read_size(value, MAX_TENSOR_BYTES, found),
 }

@@ -103,6 +103,12 @@ class CharacterSet:
     ranges: tuple[tuple[int, int], ...]
     negated: bool
 
+    def __contains__(self, character: str) -> bool:
+        """Tell whether the set takes a character, of an ASCII letter either case."""
+        spellings = (character, character.swapcase()) if character.isascii() else (character,)
+        held = any(first <= ord(spelling) <= last for first, last in self.ranges for spelling in spellings)
+        return held != self.negated
+
 
 NameAtom = Literal | AnyCharacters | AnyCharacter | CharacterSet
 

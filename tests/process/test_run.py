@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from probed_host import WAIT_SECONDS, Model, Probed
-from watching import CHILDREN, LAYERS, settle, status, wait, wait_for_end
+from watching import CHILDREN, LAYERS, nothing_in, settle, status, wait, wait_for_end
 
 from atbprobe_rules.installation import standin_model
 from atbprobe_rules.rollout import Stage
@@ -46,7 +46,7 @@ def test_a_model_runs_with_the_probe_and_takes_edits_and_leaves_nothing(
         wait(probed)
         watcher = status(probed)["watcher"]["pid"]
     wait_for_end(watcher)
-    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+    assert nothing_in(runtime_dir)
     assert any("1_Attention" in path for path in probed.files())
 
 

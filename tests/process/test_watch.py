@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from probed_host import WAIT_SECONDS, Probed, command
-from watching import CHILDREN, LAYERS, OFF, settle, start_watcher, status, wait, wait_for_end
+from watching import CHILDREN, LAYERS, OFF, nothing_in, settle, start_watcher, status, wait, wait_for_end
 
 from atbprobe_rules.channel import Channel, channel_folder
 from atbprobe_rules.rollout import Stage
@@ -153,7 +153,7 @@ def test_released_by_its_last_holder_it_ends_and_takes_its_channel_along(probed:
     done = command("watch", "--release", str(os.getpid()), "--config", str(probed.config))
     assert done.stderr == ""
     assert not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes()
-    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+    assert nothing_in(runtime_dir)
 
 
 def test_released_it_stays_for_a_process_that_runs(watched: Probed) -> None:
@@ -256,4 +256,4 @@ def test_what_a_killed_watcher_leaves_is_taken_away_by_the_next_command(probed: 
     wait_for_end(pid)
     assert list(runtime_dir.iterdir())
     command("stop", "--config", str(probed.config))
-    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+    assert nothing_in(runtime_dir)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bash_session import ASCEND_ENVIRONMENT, PLAIN_ENVIRONMENT, Installation
 from probed_host import WAIT_SECONDS, Probed, command
-from watching import CHILDREN, LAYERS, OFF, settle, start_watcher, status, wait, wait_for_end
+from watching import CHILDREN, LAYERS, OFF, nothing_in, settle, start_watcher, status, wait, wait_for_end
 
 from atbprobe_rules import bounded_log
 from atbprobe_rules.rollout import Stage
@@ -61,7 +61,7 @@ def test_wait_brings_no_watcher_back_that_nobody_needs(probed: Probed, runtime_d
     assert done.returncode == 1
     assert "had died" not in done.stderr
     command("stop", "--config", str(probed.config))
-    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+    assert nothing_in(runtime_dir)
 
 
 def test_status_says_how_a_dead_watcher_is_brought_back(watched: Probed) -> None:
@@ -103,7 +103,7 @@ def test_it_stays_for_a_process_after_its_shell_and_goes_with_the_process(probed
                 wait(probed)
             pid = status(probed)["watcher"]["pid"]
     wait_for_end(pid)
-    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+    assert nothing_in(runtime_dir)
 
 
 # Starts the model that it is given and ends; the model goes on with the pipes of who started this shell.
@@ -165,7 +165,7 @@ def test_a_shell_goes_and_another_one_edits_while_the_model_runs(
     watcher = status(probed)["watcher"]["pid"]
     shell.communicate(timeout=WAIT_SECONDS)
     wait_for_end(watcher)
-    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+    assert nothing_in(runtime_dir)
 
 
 def test_a_flood_of_refusals_leaves_a_bounded_log(watched: Probed) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from probed_host import Probed
-from watching import CHILDREN, LAYERS, settle, status, wait
+from watching import CHILDREN, LAYERS, nothing_in, settle, status, wait
 
 import atbprobe_rules
 from atbprobe_rules import AlreadyWatchedError, Watcher
@@ -33,7 +33,7 @@ def test_rules_are_in_force_inside_of_the_block(probed: Probed, runtime_dir: Pat
     assert probed.files()
     with Watcher(str(probed.config)):
         pass
-    assert not runtime_dir.exists() or list(runtime_dir.iterdir()) == []
+    assert nothing_in(runtime_dir)
 
 
 def test_a_config_that_is_refused_is_reported_before_the_block_begins(probed: Probed) -> None:

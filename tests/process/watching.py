@@ -47,3 +47,8 @@ def wait_for_end(pid: int) -> None:
     until = time.monotonic() + WAIT_SECONDS
     while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
         assert time.monotonic() < until, "it does not end"
+
+
+def nothing_in(runtime_dir: Path) -> bool:
+    """Tell whether no channel, nor anything of one, is left there."""
+    return not runtime_dir.exists() or list(runtime_dir.iterdir()) == []

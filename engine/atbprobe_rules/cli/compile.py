@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from atbprobe_rules.cli.compiled_program import compile_or_tell
 from atbprobe_rules.cli.exit_codes import ExitCode
 
 
@@ -25,21 +26,13 @@ def command(config: Path, output: Path) -> ExitCode:
     are in force from its first operation to its end. No Python is needed where it runs. FILE must belong to the user
     who runs the model, or to root, and nobody else may be able to write to it.
     """
-    from atbprobe_rules.compiled_config import compile_config
-    from atbprobe_rules.config_file import read_config_file
     from atbprobe_rules.image import encode
     from atbprobe_rules.whole_file import write_whole_file
 
-    reading = read_config_file(config, from_anybody=True)
-    if reading.data is None:
-        click.echo(reading.fault or f"{config}: no such file", err=True)
+    program = compile_or_tell(config)
+    if program is None:
         return ExitCode.NO
-    compiled = compile_config(reading, config)
-    if compiled.checked.diagnostics:
-        click.echo(compiled.checked.render(), err=True)
-    if compiled.program is None:
-        return ExitCode.NO
-    image = encode(compiled.program)
+    image = encode(program)
     write_whole_file(output, image)
     click.echo(f"{output}: {len(image):,} bytes")
     return ExitCode.FINE

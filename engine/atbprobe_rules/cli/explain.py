@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from atbprobe_rules.cli.compiled_program import compile_or_tell
 from atbprobe_rules.cli.config_option import resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
 from atbprobe_rules.cli.words import counted, restart_command
@@ -47,7 +48,7 @@ def command(config: Path | None, ops: TextIO | None, show_program: bool, show_al
     if config is None:
         config = resolve_config(None, "CONFIG")
         _tell_of_dead_watcher(config)
-    program = _compile(config)
+    program = compile_or_tell(config)
     if program is None:
         return ExitCode.NO
     if ops is not None:
@@ -92,20 +93,6 @@ def _explain_program(program: Program, show_all: bool, as_json: bool) -> None:
             click.echo(f"  {line}")
         if most is not None and table.line_count > most:
             click.echo(f"  ... and {counted(table.line_count - most, 'more line')}: --all shows them")
-
-
-def _compile(config: Path) -> Program | None:
-    from atbprobe_rules.compiled_config import compile_config
-    from atbprobe_rules.config_file import read_config_file
-
-    reading = read_config_file(config, from_anybody=True)
-    if reading.data is None:
-        click.echo(reading.fault or f"{config}: no such file", err=True)
-        return None
-    compiled = compile_config(reading, config)
-    if compiled.checked.diagnostics:
-        click.echo(compiled.checked.render(), err=True)
-    return compiled.program
 
 
 def _read_ops(lines: Iterable[str]) -> Iterator[Op]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from atbprobe_rules.status import Status
 
 REFRESH_SECONDS = 0.25
+"""The counters are memory that processes write to: nothing tells of a change, so they are looked at."""
 
 
 @click.command("status")
