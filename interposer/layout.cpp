@@ -85,6 +85,8 @@ void add_image_structs(JsonText& json) {
     ATBPROBE_FIELD(ProgramRecord, name_class_count);
     ATBPROBE_FIELD(ProgramRecord, name_start);
     ATBPROBE_FIELD(ProgramRecord, name_absorbing);
+    ATBPROBE_FIELD(ProgramRecord, reserved_before);
+    ATBPROBE_FIELD(ProgramRecord, max_bytes);
     ATBPROBE_FIELD(ProgramRecord, reserved);
     json.close_struct();
 }

@@ -87,7 +87,9 @@ struct ProgramRecord {
     uint32_t name_class_count;
     uint32_t name_start;
     uint32_t name_absorbing;
-    uint32_t reserved[7];
+    uint32_t reserved_before;
+    uint64_t max_bytes;  // of data, by all rules together; 0: no limit
+    uint32_t reserved[4];
 };
 
 // Values from `first` up to the next record's `first`. The records ascend and the first one begins at 0.
@@ -129,16 +131,22 @@ struct PathAcceptRecord {
     uint64_t excluded;
 };
 
-struct ActionRecord {
+// What an output has to hold for a rule to keep an operation: any of these.
+inline constexpr uint32_t kConditionNan = 1;
+inline constexpr uint32_t kConditionInfinity = 2;
+inline constexpr uint32_t kConditionAbove = 4;  // a magnitude above `condition_bound`
+inline constexpr uint32_t kConditionEnd = 8;
+
+struct ActionRecord {  // a number of 0 is no limit
     uint32_t input_tasks;
     uint32_t output_tasks;
     uint32_t save_child;
-    uint32_t condition;  // 0: none. From here on: room for later versions, zero in this one
-    uint64_t next;
-    uint64_t max_bytes;
-    uint64_t max_tensor_bytes;
-    uint64_t stop_after;
-    double condition_bound;
+    uint32_t condition;         // 0: none
+    uint64_t next;              // executions of each op
+    uint64_t max_bytes;         // of data
+    uint64_t max_tensor_bytes;  // larger ones: statistics only
+    uint64_t stop_after;        // operations that were kept
+    double condition_bound;     // finite and not negative; 0 without kConditionAbove
     uint64_t reserved;
 };
 

@@ -1,6 +1,7 @@
 #include "program_verifier.h"
 
 #include <boost/crc.hpp>
+#include <cfloat>
 #include <cstring>
 
 namespace atbprobe {
@@ -179,16 +180,25 @@ Verdict verify_paths(const Section<uint64_t>& positions, const Section<PathWordR
     return accept_count == accepts.count ? Verdict::kOk : Verdict::kBadAccepts;
 }
 
-Verdict verify_actions(const Section<ActionRecord>& actions, uint32_t rule_count, uint64_t* next_rules) {
+// No NaN passes this, and no infinity.
+bool is_good_bound(const ActionRecord& action) {
+    const bool has_bound = (action.condition & kConditionAbove) != 0;
+    return action.condition_bound >= 0 && action.condition_bound <= (has_bound ? DBL_MAX : 0);
+}
+
+Verdict verify_actions(const Section<ActionRecord>& actions, uint32_t rule_count, ProgramView* view) {
     if (actions.count != rule_count) return Verdict::kBadActions;
     for (uint64_t i = 0; i < actions.count; ++i) {
         const ActionRecord& action = actions.records[i];
         if (((action.input_tasks | action.output_tasks) & ~kAllTasks) != 0) return Verdict::kBadActions;
         if (action.save_child > 1) return Verdict::kBadActions;
-        const uint64_t later =
-            action.condition | action.max_bytes | action.max_tensor_bytes | action.stop_after | action.reserved;
-        if (later != 0) return Verdict::kUnsupported;
-        if (action.next != 0) *next_rules |= uint64_t{1} << i;
+        if (action.condition >= kConditionEnd || action.reserved != 0) return Verdict::kUnsupported;
+        if (!is_good_bound(action)) return Verdict::kBadActions;
+        const uint64_t rule = uint64_t{1} << i;
+        if (action.next != 0) view->next_rules |= rule;
+        if (action.condition != 0) view->conditional_rules |= rule;
+        if (action.max_tensor_bytes != 0) view->rules_with_tensor_limit |= rule;
+        if ((action.max_bytes | action.stop_after) != 0) view->rules_that_end |= rule;
     }
     return Verdict::kOk;
 }
@@ -263,7 +273,7 @@ Verdict verify_sections(const SectionTable& table, ProgramView* view) {
 
     Section<ActionRecord> actions;
     ATBPROBE_CHECK(find_section(table, SectionKind::kActions, &actions));
-    ATBPROBE_CHECK(verify_actions(actions, program.records->rule_count, &view->next_rules));
+    ATBPROBE_CHECK(verify_actions(actions, program.records->rule_count, view));
     view->actions = actions.records;
 
     Section<char> text;

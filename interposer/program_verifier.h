@@ -79,7 +79,10 @@ struct ProgramView {
     Section<PathWordRecord> path_words;
     const PathAcceptRecord* path_accepts = nullptr;
     const ActionRecord* actions = nullptr;
-    uint64_t next_rules = 0;  // those whose action has a `next`
+    uint64_t next_rules = 0;         // those whose action has a `next`
+    uint64_t conditional_rules = 0;  // a condition
+    uint64_t rules_that_end = 0;     // a limit to what they keep in all
+    uint64_t rules_with_tensor_limit = 0;
     Section<RuleNameRecord> rule_names;
     const char* text = nullptr;
 };

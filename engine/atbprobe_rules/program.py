@@ -38,7 +38,9 @@ PROGRAM = np.dtype(
         ("name_class_count", "<u4"),
         ("name_start", "<u4"),
         ("name_absorbing", "<u4"),
-        ("reserved", "<u4", (7,)),
+        ("reserved_before", "<u4"),
+        ("max_bytes", "<u8"),
+        ("reserved", "<u4", (4,)),
     ]
 )
 INTERVAL = np.dtype([("first", "<u8"), ("include", "<u8"), ("exclude", "<u8")])
@@ -62,6 +64,11 @@ ACTION = np.dtype(
         ("reserved", "<u8"),
     ]
 )
+CONDITION_NAN, CONDITION_INFINITY, CONDITION_ABOVE = 1, 2, 4
+"""Bits of an action's condition; the last one goes with `condition_bound`."""
+
+CONDITION_END = 8
+
 RULE_NAME = np.dtype(
     [("text_offset", "<u4"), ("text_length", "<u4"), ("source_offset", "<u4"), ("source_length", "<u4")]
 )

@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from atbprobe_rules.errors import AtbprobeError
-from atbprobe_rules.program import MAX_PATH_WORDS, AutomatonTables, Program, Records
+from atbprobe_rules.program import (
+    CONDITION_ABOVE,
+    CONDITION_END,
+    MAX_PATH_WORDS,
+    AutomatonTables,
+    Program,
+    Records,
+)
 from atbprobe_rules.selection import MAX_RULES, Tasks
 
 _ALL_TASKS = int(Tasks.TENSOR | Tasks.STATISTICS)
@@ -111,8 +118,10 @@ def _verify_actions(program: Program) -> None:
     for action in actions:
         tasks = int(action["input_tasks"] | action["output_tasks"])
         check(tasks & ~_ALL_TASKS == 0 and action["save_child"] <= 1, "bad-actions")
-        later = ("condition", "max_bytes", "max_tensor_bytes", "stop_after", "reserved")
-        check(all(action[field] == 0 for field in later), "unsupported")
+        check(action["condition"] < CONDITION_END and action["reserved"] == 0, "unsupported")
+        has_bound = action["condition"] & CONDITION_ABOVE
+        largest = np.finfo(np.float64).max if has_bound else 0
+        check(bool(0 <= action["condition_bound"] <= largest), "bad-actions")
 
 
 def _verify_names(program: Program) -> None:
