@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atbprobe_rules.compare.metrics import compare_arrays
-from atbprobe_rules.compare.side_statistics import SideStatistics, parse_number
+from atbprobe_rules.compare.side_statistics import SideStatistics, difference, relative_percent
 from atbprobe_rules.compare.thresholds import (
     DEFAULTS,
     EXACT,
@@ -125,8 +125,21 @@ def test_statistics_never_tell_apart_what_is_equal_by_its_data(values: list[tupl
 
 
 @pytest.mark.parametrize(
-    ("cell", "number"),
-    [("3.2e-07", 3.2e-07), ("-inf", -math.inf), ("(1,-2.5)", 1 - 2.5j), ("N/A", None), ("", None), ("(1)", None)],
+    ("golden", "target", "apart", "percent"),
+    [
+        (2.0, 3.0, 1.0, 50.0),
+        (-4.0, -5.0, -1.0, 25.0),
+        (0.0, 1.0, 1.0, None),
+        (0.0, 0.0, 0.0, 0.0),
+        (math.inf, math.inf, 0.0, 0.0),
+        (math.nan, math.nan, 0.0, 0.0),
+        (3 + 4j, 3 + 4j, 0.0, 0.0),
+        (3 + 4j, 0j, -3 - 4j, 100.0),
+        (None, 1.0, None, None),
+    ],
 )
-def test_cells_of_a_table(cell: str, number: complex | None) -> None:
-    assert parse_number(cell) == number
+def test_differences_of_one_statistic(
+    golden: complex | None, target: complex | None, apart: complex | None, percent: float | None
+) -> None:
+    assert difference(golden, target) == apart
+    assert relative_percent(golden, target) == percent

@@ -79,7 +79,7 @@ def test_kernels_alone() -> None:
 
 def test_inputs_of_kernels_and_all_of_layers() -> None:
     tensors = run(QUERY_KERNEL, lambda op, begins: len(op) == 1 or (begins and op in LEAVES))
-    assert [wrong.ids for wrong in wrong_operations(tensors)][0] == OUT_KERNEL
+    assert wrong_operations(tensors)[0].ids == OUT_KERNEL
 
 
 def test_an_output_that_is_missing_leaves_the_word_to_the_next_operation() -> None:

@@ -7,47 +7,29 @@ data makes all four NaN.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
-Number = float | complex
+from atbprobe_rules.dump.statistic_file import Number, StatisticRow
 
 NAMES = ("max", "min", "mean", "norm")
-
-_COMPLEX = re.compile(r"\((?P<real>[^,]+),(?P<imaginary>[^,]+)\)")
 
 
 @dataclass(frozen=True)
 class SideStatistics:
     """Of one tensor: as in statistic.csv, with NaN where the data has one. None: not defined for the type."""
 
-    max: float | complex | None
-    min: float | complex | None
-    mean: float | complex | None
-    norm: float | None
+    max: Number | None
+    min: Number | None
+    mean: Number | None
+    norm: Number | None
 
 
 NO_STATISTICS = SideStatistics(None, None, None, None)
 
 
-def parse_statistics(largest: str, smallest: str, mean: str, norm: str) -> SideStatistics:
-    """Return what four cells of statistic.csv say; a cell that is no number, such as N/A, is None."""
-    length = parse_number(norm)
-    return SideStatistics(
-        parse_number(largest),
-        parse_number(smallest),
-        parse_number(mean),
-        None if isinstance(length, complex) else length,
-    )
-
-
-def parse_number(text: str) -> Number | None:
-    """Return the number in a cell: `3.2e-07`, `nan`, `-inf` or, of complex numbers, `(re,im)`; None for other text."""
-    match = _COMPLEX.fullmatch(text)
-    try:
-        return float(text) if match is None else complex(float(match["real"]), float(match["imaginary"]))
-    except ValueError:
-        return None
+def statistics_of_row(row: StatisticRow | None) -> SideStatistics:
+    """Return what a row of statistic.csv says; nothing is known without one."""
+    return NO_STATISTICS if row is None else SideStatistics(row.max, row.min, row.mean, row.norm)
 
 
 def difference(golden: Number | None, target: Number | None) -> Number | None:

@@ -164,7 +164,7 @@ def _allowed(golden: SideStatistics, elements: int, limits: Limits) -> dict[str,
     """What each statistic may be off. One that no limit bears on may be off by anything but NaN."""
     extremes = [abs(value) for value in (golden.max, golden.min) if value is not None]
     largest = max(extremes, default=0.0)
-    norm = math.inf if golden.norm is None else golden.norm
+    norm = math.inf if golden.norm is None else abs(golden.norm)
     peak = math.inf
     if limits.peak is not None:
         peak = limits.peak * largest
