@@ -60,8 +60,9 @@ def test_a_run_is_read_back_in_the_order_of_execution(probed: Probed, task: str,
         assert row.path == str(tensor.path)
         assert row.dtype == tensor.load().dtype
         assert row.has_statistics == (task == "all")
-    (attention,) = open_dump(probed.folder).devices[0].rounds[0]["5_1"].round.find(ids="5_1", io="output")
-    assert attention.op.name == "Attention"
+    one = open_dump(probed.folder).devices[0].rounds[0]
+    (attention,) = one.find(name="Prefill_layer/Attention", io="output")
+    assert attention.op is one[attention.op.ids]
 
 
 def test_a_run_of_statistics_alone(probed: Probed) -> None:
