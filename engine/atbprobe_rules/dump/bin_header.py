@@ -72,7 +72,9 @@ class _Parser:
         self._at = 0
 
     def header(self) -> BinHeader:
-        if not self._start.startswith(_FIRST[: max(len(self._start), 1)]):
+        if not self._start:
+            self._fail("the file is empty", 0)
+        if not self._start.startswith(_FIRST[: len(self._start)]):
             self._fail("this is no tensor file: it does not begin with $Version=", 0)
         version, count, length, form, dtype, dims = (self._line(_WHOLE[place], place) for place in range(6))
         if version.value != "1.0":

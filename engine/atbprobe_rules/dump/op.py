@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atbprobe_rules.diagnostics import printable
 from atbprobe_rules.dump.dump_error import DumpError
 from atbprobe_rules.dump.plain_files import read_small_file
 from atbprobe_rules.dump.statistic_file import StatisticRow
@@ -49,6 +50,11 @@ class StoredTensor:
         """Whether statistic.csv tells of a .bin that is not there."""
         return self.path is None and self.row is not None and self.row.path is not None
 
+    @property
+    def full_name(self) -> str:
+        """`2_Prefill_layer/1_Attention/before/intensor0.bin`, below the round's folder."""
+        return f"{self.op.full_name}/{self.side.folder}/{self.name.file}"
+
     def load(self) -> Tensor:
         """Open its .bin. DumpError if there is none, because only statistics were kept or it is missing, or if it is
         damaged."""
@@ -59,7 +65,7 @@ class StoredTensor:
 
     def __repr__(self) -> str:
         kept = "data" if self.path is not None else "missing" if self.is_missing else "statistics only"
-        return f"<{self.op.full_name}/{self.name.side.folder}/{self.name.file}, {kept}>"
+        return f"<{printable(self.full_name)}, {kept}>"
 
 
 @dataclass(eq=False)
@@ -134,4 +140,4 @@ class Op:
         raise KeyError(key)
 
     def __repr__(self) -> str:
-        return f"<Op {self.ids} {self.names}, {len(self.children)} children, {len(self.tensors)} tensors>"
+        return f"<Op {self.ids} {printable(self.names)}, {len(self.children)} children, {len(self.tensors)} tensors>"

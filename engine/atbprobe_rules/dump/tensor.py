@@ -104,7 +104,7 @@ class Tensor:
         self._check_size()
         try:
             return self.elements.reshape(self.shape)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise DumpError(self.path, f"numpy makes no array of shape {self._shape_text()}: {error}") from error
 
     @cached_property

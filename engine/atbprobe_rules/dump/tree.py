@@ -7,12 +7,12 @@ sorted by number; the order within a round is that of execution (`round_reader`)
 from __future__ import annotations
 
 import fnmatch
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from atbprobe_rules.diagnostics import printable
 from atbprobe_rules.dump.dump_error import DumpError
 from atbprobe_rules.dump.dump_html import dump_html
 from atbprobe_rules.dump.op import Op, StoredTensor
@@ -81,7 +81,7 @@ class Round:
         raise KeyError(ids)
 
     def __repr__(self) -> str:
-        return f"<Round {self.path.name} of {self.path.parent.name}, {len(self.tensors):,} tensors>"
+        return f"<Round {_name(self.path)} of {_name(self.path.parent)}, {len(self.tensors):,} tensors>"
 
 
 @dataclass(eq=False)
@@ -118,7 +118,7 @@ class Device:
         raise KeyError(number)
 
     def __repr__(self) -> str:
-        return f"<Device {self.path.name}, {len(self.rounds):,} rounds>"
+        return f"<Device {_name(self.path)}, {len(self.rounds):,} rounds>"
 
 
 @dataclass(eq=False)
@@ -158,10 +158,14 @@ class Dump:
                 yield from one.find(ids, name, io, index)
 
     def __repr__(self) -> str:
-        return f"<Dump {os.fspath(self.path)!r}, {len(self.devices)} devices>"
+        return f"<Dump {printable(str(self.path))!r}, {len(self.devices)} devices>"
 
     def _repr_html_(self) -> str:
         return dump_html(self)
+
+
+def _name(path: Path) -> str:
+    return printable(path.name)
 
 
 def matches(tensor: StoredTensor, ids: str | None, name: str | None, io: str | None, index: int | None) -> bool:
