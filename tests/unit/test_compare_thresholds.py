@@ -18,6 +18,7 @@ from atbprobe_rules.compare.thresholds import (
     Limits,
     ThresholdError,
     Thresholds,
+    coarsest_of,
     statistics_violations,
     violations,
 )
@@ -76,6 +77,16 @@ def test_settings() -> None:
 def test_of_two_types_the_wider_limits_count() -> None:
     assert Thresholds().of("bf16", "float") == DEFAULTS["bf16"]
     assert Thresholds(["cosine=0.9", "float:cosine=0.99"]).of("float", "bf16").cosine == 0.9
+
+
+def test_finer_types_have_the_limits_of_what_they_come_from() -> None:
+    thresholds = Thresholds(["float:peak=1e-4"])
+    assert thresholds.of("float", "float", "bf16") == Limits(distance=DEFAULTS["bf16"].distance, peak=1e-4)
+    assert thresholds.of("bf16", "bf16", "float16") == DEFAULTS["bf16"]
+    assert thresholds.of("double", "double", "") == DEFAULTS["double"]
+    assert thresholds.of("int64", "int64", "bf16") == EXACT
+    assert coarsest_of(["int64", "float16", "double", "float8_e5m2"]) == "float16"
+    assert coarsest_of(["int64"]) == ""
 
 
 @pytest.mark.parametrize("setting", ["", "distance", "distance=", "distance=x", "distance=nan", "far=1", "F16:peak=1"])

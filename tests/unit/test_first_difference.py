@@ -35,7 +35,7 @@ def run(culprit: Op, dumped: Callable[[Op, bool], bool] = lambda op, begins: Tru
     for position, (op, begins) in enumerate(TREE):
         wrong = wrong or (op == culprit and not begins)
         if dumped(op, begins):
-            tensors.append(JudgedTensor(op, begins, not wrong, position))
+            tensors.append(JudgedTensor(op, begins, not wrong, position, is_same=not wrong))
     return tensors
 
 
@@ -47,7 +47,7 @@ def first(tensors: list[JudgedTensor]) -> Op | None:
 @pytest.mark.parametrize("culprit", [*LEAVES, NEXT_LAYER, ADD, LAYER, ATTENTION])
 def test_with_everything_dumped_it_is_the_culprit_and_nothing_else_arises(culprit: Op) -> None:
     found = wrong_operations(run(culprit))
-    assert found[0] == WrongOp(culprit, True, State.EQUAL, TREE.index((culprit, False)))
+    assert found[0] == WrongOp(culprit, True, State.SAME, TREE.index((culprit, False)))
     assert [wrong.ids for wrong in found if wrong.arises_here] == [culprit]
 
 
@@ -112,9 +112,21 @@ def test_two_culprits_are_told_in_their_order() -> None:
     for tensor, (op, begins) in zip(run(NORM_KERNEL), TREE, strict=True):
         healed = op in (ATTENTION, *LEAVES[1:3], QUERY, OUT) or (op in (ADD, ADD_KERNEL) and begins)
         equal = late[op, begins] if healed else tensor.equal
-        tensors.append(JudgedTensor(op, begins, equal, tensor.position))
+        tensors.append(JudgedTensor(op, begins, equal, tensor.position, is_same=bool(equal)))
     arisen = [wrong.ids for wrong in wrong_operations(tensors) if wrong.arises_here]
     assert arisen == [NORM_KERNEL, ADD_KERNEL]
+
+
+def test_what_is_left_of_a_difference_is_no_second_one() -> None:
+    """Inputs within the thresholds, but not the same, of an operation behind the first."""
+    tensors = [
+        *(JudgedTensor(NORM, True, True, 0, is_same=True), JudgedTensor(NORM, False, False, 1)),
+        *(JudgedTensor(ADD, True, True, 2), JudgedTensor(ADD, False, False, 3)),
+    ]
+    assert [(wrong.ids, wrong.inputs, wrong.arises_here) for wrong in wrong_operations(tensors)] == [
+        (NORM, State.SAME, True),
+        (ADD, State.EQUAL, False),
+    ]
 
 
 def test_tensors_that_cannot_be_judged_say_nothing() -> None:

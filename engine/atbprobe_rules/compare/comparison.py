@@ -19,7 +19,7 @@ from atbprobe_rules.compare.first_difference import JudgedTensor, WrongOp, wrong
 from atbprobe_rules.compare.matching import Matched, RoundPair, ids_of, match_rounds, match_tensors
 from atbprobe_rules.compare.number_map import NumberMap
 from atbprobe_rules.compare.tensor_pair import PairOutcome, TensorSource, Verdict
-from atbprobe_rules.compare.thresholds import Thresholds
+from atbprobe_rules.compare.thresholds import Thresholds, coarsest_of
 from atbprobe_rules.compare.workers import Pair, PairComparer
 from atbprobe_rules.dump.op import StoredTensor
 from atbprobe_rules.dump.tree import Dump
@@ -185,9 +185,10 @@ class _Comparing:
         for place, pair in enumerate(round_pairs):
             matched = self._match(pair)
             self._rounds_matched += 1
+            coarsest = _coarsest(matched)
             for golden, target in matched.pairs:
                 self._look_at_names(golden, target)
-                sources = TensorSource.of(golden), TensorSource.of(target)
+                sources = TensorSource.of(golden, coarsest), TensorSource.of(target, coarsest)
                 if any(source.is_known or source.is_missing for source in sources):
                     self._pairs_matched += 1
                     yield _Work(place, golden, target), sources
@@ -229,13 +230,23 @@ class _Comparing:
             )
 
 
+def _coarsest(matched: Matched) -> str:
+    return coarsest_of({tensor.row.dtype for pair in matched.pairs for tensor in pair if tensor.row is not None})
+
+
 def _judge(compared: list[ComparedTensor]) -> list[WrongOperation]:
     """The operations of one round that are wrong, in order; pairs come in golden's order of execution."""
     by_op: dict[Ids, list[ComparedTensor]] = defaultdict(list)
     for tensor in compared:
         by_op[tensor.golden.ids].append(tensor)
     judged = [
-        JudgedTensor(tensor.golden.ids, tensor.golden.io == "input", tensor.verdict.equal, position)
+        JudgedTensor(
+            tensor.golden.ids,
+            tensor.golden.io == "input",
+            tensor.verdict.equal,
+            position,
+            is_same=tensor.outcome.is_same,
+        )
         for position, tensor in enumerate(compared)
         if tensor.golden.ids
     ]

@@ -14,8 +14,10 @@ and what comes of them shows in the outputs. For the same reason an input does n
 whose outputs are equal.
 
 A parent of the answer ends after it. A later operation, whose inputs differ because of it, begins after it. If the
-answer has equal inputs, the difference arises in it; if not, it came from somewhere that was not dumped, or that could
-not be judged.
+answer has equal inputs, the difference arises in it, or has become too large in it; if not, it came from somewhere that
+was not dumped, or that could not be judged. Any other operation with differing outputs is one where a difference arises
+for itself if nothing at all tells its inputs apart: inputs that are merely within the thresholds may be what is left of
+the first difference.
 """
 
 from __future__ import annotations
@@ -28,11 +30,15 @@ Ids = tuple[int, ...]
 
 
 class State(Enum):
-    """What is known of a set of tensors: of none of them anything, all that are known are equal, or one differs."""
+    """What is known of a set of tensors: of none of them anything; else the worst that is known of one."""
 
     UNKNOWN = "unknown"
-    EQUAL = "equal"
+    SAME = "same"  # nothing tells the two dumps apart
+    EQUAL = "equal"  # within the thresholds
     DIFFERS = "differs"
+
+
+_WORSE = list(State)
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,13 @@ class JudgedTensor:
     is_input: bool
     equal: bool | None
     position: int
+    is_same: bool = False  # in addition, nothing tells the two apart
+
+    @property
+    def state(self) -> State:
+        if self.equal is None:
+            return State.UNKNOWN
+        return State.DIFFERS if not self.equal else State.SAME if self.is_same else State.EQUAL
 
 
 @dataclass(frozen=True)
@@ -59,8 +72,8 @@ class WrongOp:
 
     @property
     def arises_here(self) -> bool:
-        """Whether its inputs are known to be equal and its outputs differ."""
-        return self.by_outputs and self.inputs is State.EQUAL
+        """Whether its outputs differ, and its inputs are known to be the same."""
+        return self.by_outputs and self.inputs is State.SAME
 
 
 def wrong_operations(tensors: Iterable[JudgedTensor]) -> list[WrongOp]:
@@ -96,12 +109,12 @@ class _Op:
         return self.children[id_number]
 
     def take(self, tensor: JudgedTensor) -> None:
-        if tensor.equal is None:
-            return
         if tensor.is_input:
-            self.inputs = _with(self.inputs, tensor.equal)
+            self.inputs = max(self.inputs, tensor.state, key=_WORSE.index)
             return
-        self.outputs = _with(self.outputs, tensor.equal)
+        self.outputs = max(self.outputs, tensor.state, key=_WORSE.index)
+        if self.outputs is State.UNKNOWN:
+            return
         for op in (self, *self.ancestors()):
             op.has_known_output = True
 
@@ -117,7 +130,7 @@ class _Op:
     def is_wrong_by_inputs(self) -> bool:
         if self.inputs is not State.DIFFERS or self.has_known_output:
             return False
-        return all(above.outputs is not State.EQUAL for above in self.ancestors())
+        return all(above.outputs in (State.UNKNOWN, State.DIFFERS) for above in self.ancestors())
 
 
 def _tree(tensors: Iterable[JudgedTensor]) -> _Op:
@@ -145,9 +158,3 @@ def _begins_and_ends(root: _Op) -> Iterator[tuple[_Op, bool]]:
 
 def _last_first(op: _Op) -> list[_Op]:
     return sorted(op.children.values(), key=lambda child: child.first_position or 0, reverse=True)
-
-
-def _with(state: State, equal: bool) -> State:
-    if not equal or state is State.DIFFERS:
-        return State.DIFFERS
-    return State.EQUAL

@@ -50,13 +50,16 @@ class TensorSource:
     dtype: str
     shape: tuple[int, ...] | None
     is_missing: bool = False  # the row tells of a .bin, and there is none
+    coarsest: str = ""  # of the types of its round; see Thresholds.of
 
     @classmethod
-    def of(cls, tensor: StoredTensor) -> TensorSource:
+    def of(cls, tensor: StoredTensor, coarsest: str = "") -> TensorSource:
         row = tensor.row
         dtype, shape = ("", None) if row is None else (row.dtype, row.shape)
         path = None if tensor.path is None else tensor.path.absolute()
-        return cls(path, tensor.op.round.path.absolute(), statistics_of_row(row), dtype, shape, tensor.is_missing)
+        return cls(
+            path, tensor.op.round.path.absolute(), statistics_of_row(row), dtype, shape, tensor.is_missing, coarsest
+        )
 
     @property
     def is_known(self) -> bool:
@@ -86,6 +89,13 @@ class PairOutcome:
     target: SideOutcome
     metrics: Metrics | None = None
 
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing tells the two apart, neither bytes nor, where these are all there is, statistics."""
+        if self.metrics is not None or self.verdict is not Verdict.EQUAL:
+            return self.verdict is Verdict.IDENTICAL
+        return self.golden.statistics == self.target.statistics
+
 
 def compare_pair(golden: TensorSource, target: TensorSource, thresholds: Thresholds) -> PairOutcome:
     """Compare two tensors. Never raises on account of files: a damaged one is a verdict."""
@@ -113,7 +123,8 @@ def _compare_data(
     else:
         metrics = _measure(golden, target)
         identical = metrics.identical
-        reasons = violations(metrics, thresholds.of(golden.dtype, target.dtype), integers=_is_integer(golden.dtype))
+        limits = thresholds.of(golden.dtype, target.dtype, golden_source.coarsest)
+        reasons = violations(metrics, limits, integers=_is_integer(golden.dtype))
     verdict = Verdict.DIFFERS if reasons else Verdict.IDENTICAL if identical else Verdict.EQUAL
     one = _outcome(golden, golden_source, None if metrics is None else metrics.golden)
     other = _outcome(target, target_source, None if metrics is None else metrics.target)
@@ -146,7 +157,7 @@ def _compare_statistics(golden: TensorSource, target: TensorSource, thresholds: 
         reasons: tuple[str, ...] | None = (f"shape {_text(one.shape)} became {_text(other.shape)}",)
     else:
         elements = math.prod(one.shape or other.shape or ())
-        limits = thresholds.of(one.dtype, other.dtype)
+        limits = thresholds.of(one.dtype, other.dtype, golden.coarsest)
         reasons = statistics_violations(one.statistics, other.statistics, elements, limits)
     if reasons is None:
         if one.shape is not None and one.shape == other.shape and 0 in one.shape:

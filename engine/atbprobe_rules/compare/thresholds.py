@@ -6,6 +6,9 @@ numbers. Two measures are held against them, since either alone lets something t
     distance   |t - g| / |g|, by which a tensor is off as a whole
     peak       max|t - g| / max|g|, by which a single element is off in a tensor of millions
 
+A tensor is no more precise than what it was computed from. Where a round has tensors of float16 or bf16, those limits
+hold for its finer types, too; else every cast to float would be where a difference seems to begin.
+
 Integers, bool and text must be equal; int8 and int4, to which activations are quantised, may be one off. Where only
 statistics are at hand they are held against what the same limits let them be: no element further off than `peak`
 allows means no maximum or minimum further off, and by the triangle inequality the norm differs by no more than the
@@ -72,6 +75,9 @@ DEFAULTS: Mapping[str, Limits] = {
 }
 """By the names that statistic.csv has; EXACT for every other type."""
 
+COARSENESS = ("double", "float", "float16", "bf16")
+"""Types of computing, the finest first; smaller ones are for storing."""
+
 _SETTING = re.compile(r"(?:(?P<dtype>[a-z][a-z0-9_]*):)?(?P<measure>[a-z0-9_]+)=(?P<value>\S+)")
 _LEAST = ("cosine", "within_1000th", "within_200th")
 
@@ -89,13 +95,19 @@ class Thresholds:
         for setting in settings:
             self._set(setting)
 
-    def of(self, golden: str, target: str) -> Limits:
-        """Return the limits for a pair of dtypes; of two, the wider ones."""
-        limits = self._of_one(golden)
-        return limits if golden == target else _wider(limits, self._of_one(target))
+    def of(self, golden: str, target: str, coarsest: str = "") -> Limits:
+        """Return the limits for a pair of dtypes; of two, the wider ones.
 
-    def _of_one(self, dtype: str) -> Limits:
-        limits = dataclasses.replace(DEFAULTS.get(dtype, EXACT), **self._for_all)
+        `coarsest`, if it is one of COARSENESS, is the coarsest type of the round.
+        """
+        limits = self._of_one(golden, coarsest)
+        return limits if golden == target else _wider(limits, self._of_one(target, coarsest))
+
+    def _of_one(self, dtype: str, coarsest: str) -> Limits:
+        base = dtype
+        if dtype in COARSENESS and coarsest in COARSENESS:
+            base = max(dtype, coarsest, key=COARSENESS.index)
+        limits = dataclasses.replace(DEFAULTS.get(base, EXACT), **self._for_all)
         return dataclasses.replace(limits, **self._by_dtype.get(dtype, {}))
 
     def _set(self, setting: str) -> None:
@@ -107,6 +119,11 @@ class Thresholds:
             raise ThresholdError(f"there is no measure {measure!r}, only {', '.join(MEASURES)}")
         place = self._for_all if dtype is None else self._by_dtype.setdefault(dtype, {})
         place[measure] = None if match["value"] == "off" else _number(match["value"], setting)
+
+
+def coarsest_of(dtypes: Iterable[str]) -> str:
+    """Return the coarsest type of computing among dtypes; empty if there is none."""
+    return max((dtype for dtype in dtypes if dtype in COARSENESS), key=COARSENESS.index, default="")
 
 
 def violations(metrics: Metrics, limits: Limits, *, integers: bool) -> tuple[str, ...]:
