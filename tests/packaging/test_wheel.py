@@ -55,7 +55,7 @@ def test_the_wheel_holds_nothing_else(wheel_names: list[str]) -> None:
     folders = {PurePosixPath(name).parts[0] for name in wheel_names}
     assert folders == {"atbprobe_rules", f"atbprobe_rules-{VERSION}.dist-info"}
     endings = {PurePosixPath(name).suffix for name in wheel_names if name.startswith("atbprobe_rules/")}
-    assert endings <= {".py", ".typed", ".so", ".sh", ".json", ".lark", ".md", ""}
+    assert endings <= {".py", ".typed", ".so", ".sh", ".json", ".lark", ".md", ".html", ""}
 
 
 def test_the_metadata_name_what_it_needs(wheel: Path) -> None:

@@ -123,14 +123,16 @@ def _open(path: Path) -> Dump:
 
 def _write_reports(comparison: Comparison, folder: Path) -> list[Path]:
     from atbprobe_rules.compare.csv_report import write_csv
+    from atbprobe_rules.compare.html_report import write_html
     from atbprobe_rules.compare.result_table import ResultTable
     from atbprobe_rules.compare.xlsx_report import write_xlsx
 
     folder.mkdir(parents=True, exist_ok=True)
     table = ResultTable(comparison)
-    paths = [folder / f"{RESULT_NAME}{suffix}" for suffix in (".csv", ".xlsx")]
-    for path, write in zip(paths, (write_csv, write_xlsx), strict=True):
-        write(table, path)
+    paths = [folder / f"{RESULT_NAME}{suffix}" for suffix in (".csv", ".xlsx", ".html")]
+    write_csv(table, paths[0])
+    write_xlsx(table, paths[1])
+    write_html(comparison, paths[2])
     return paths
 
 
