@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <new>
 #include <string_view>
 
@@ -77,6 +78,8 @@ void with_saver(std::string_view path, Save save) noexcept {
         save(saver);
     } catch (const std::bad_alloc&) {
         saver->losses()->count(LossReason::kOutOfMemory, 0, path);
+    } catch (const std::exception&) {
+        saver->losses()->count(LossReason::kWriteFailed, 0, path);
     }
 }
 
