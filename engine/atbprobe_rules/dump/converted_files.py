@@ -89,12 +89,9 @@ def _write_safetensors(
         scratch.write(b"\0")  # nothing at all cannot be mapped
         scratch.flush()
         mapped = np.memmap(scratch, np.uint8, "r")
-        metadata = {
-            "atb_dtypes": json.dumps({name: tensor.dtype for name, tensor in tensors.items()}),
-            "atb_formats": json.dumps({name: tensor.format for name, tensor in tensors.items()}),
-        }
+        was = {name: {"dtype": tensor.dtype, "format": tensor.format} for name, tensor in tensors.items()}
         arrays = {name: np.ndarray(shape, dtype, mapped, offset) for name, (offset, dtype, shape) in places.items()}
-        safetensors.numpy.save_file(arrays, path, metadata)
+        safetensors.numpy.save_file(arrays, path, {"atb": json.dumps(was)})
 
 
 def is_converted(path: Path, tensors: Mapping[str, Tensor], file_format: FileFormat) -> bool:
