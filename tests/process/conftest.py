@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bash_session import Installation
-from probed_host import Probed, command, image_of
+from probed_host import Probed, command
 from saver_driver import Driver, StartDriver, running_drivers
 from watching import start_watcher
 
@@ -53,19 +53,3 @@ def watched(probed: Probed) -> Iterator[Probed]:
     start_watcher(probed.config)
     yield probed
     command("stop", "--config", str(probed.config))
-
-
-@pytest.fixture(scope="session")
-def real_dump(tmp_path_factory: pytest.TempPathFactory, native_file: Callable[[str], Path]) -> Path:
-    """The dump of a run with bf16, references, statistics and a NaN, for tests that only read it."""
-    probed = Probed(tmp_path_factory.mktemp("real dump"), native_file)
-    rules = {"dump_enable": True, "exec_range": "all", "save_child": True, "task": "all", "filter_level": 1}
-    probed.write(rules)
-    image = probed.folder / "rules.image"
-    image.write_bytes(image_of(probed.config))
-    image.chmod(0o600)
-    probed.extra_environment["ATBPROBE_IMAGE"] = str(image)
-    options = ("--layers", "1", "--plain-names", "--always-prefill", "--bf16-layer", "0", "--fault", "LmHead:nan@1")
-    with probed.model(*options) as model:
-        model.step(2)
-    return probed.folder / "atb_dump_data"
