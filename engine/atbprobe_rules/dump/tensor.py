@@ -98,18 +98,26 @@ class Tensor:
 
         Of numpy's type or ml_dtypes' where there is one (bf16, float8, float6, float4_e2m1, int4); float32 for
         hifloat8 and float4_e1m2, complex64 for complex32 and uint8 for uint1, which hold every value of these.
-        Mapped from the file where the type needs no conversion and its elements lie aligned, else in memory.
+        Mapped from the file where that is large, the type needs no conversion and its elements lie aligned; else in
+        memory.
         DumpError if the type cannot be read or the data are not those of the shape.
         """
-        self._check_size()
+        return self.read()
+
+    def read(self) -> Array:
+        """Return `array`, read anew and not kept here."""
+        self.check_size()
         try:
-            return self.elements.reshape(self.shape)
+            return self._decoded().reshape(self.shape)
         except (ValueError, OverflowError) as error:
             raise DumpError(self.path, f"numpy makes no array of shape {self._shape_text()}: {error}") from error
 
     @cached_property
     def elements(self) -> Array:
         """All elements in the order in which they lie, one-dimensional; with padding, more than the shape says."""
+        return self._decoded()
+
+    def _decoded(self) -> Array:
         packed, count = self._stored_elements()
         decoded = self.element_type.elements(self.stored, packed=packed)[:count]
         decoded.flags.writeable = False
@@ -175,7 +183,8 @@ class Tensor:
             raise DumpError(self.path, f"{self.nbytes:,} bytes of data are no whole number of {self.dtype} elements")
         return False, self.nbytes // kind.unpacked_bytes(1)
 
-    def _check_size(self) -> None:
+    def check_size(self) -> None:
+        """Raise DumpError unless the data are as many elements as the shape says."""
         _, count = self._stored_elements()
         if count != self.size:
             raise DumpError(self.path, self._mismatch())

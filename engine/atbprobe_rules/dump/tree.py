@@ -104,7 +104,7 @@ class Device:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """By number."""
+        """By number. What is read of one stays in memory."""
         if self.only_round is not None:
             return [Round(self.only_round, self)]
         numbered = [(round_number(path.name), path.name, path) for path in folders_in(self.path)]
@@ -133,8 +133,8 @@ class Dump:
 
     @property
     def rounds(self) -> Iterator[Round]:
-        """All rounds, device by device."""
-        return (one for device in self.devices for one in device.rounds)
+        """All rounds, device by device, each read anew: what was read of one is not kept when the next one comes."""
+        return (Round(one.path, device) for device in self.devices for one in device.rounds)
 
     @property
     def tensors(self) -> Iterator[StoredTensor]:
