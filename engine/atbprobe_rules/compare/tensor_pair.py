@@ -132,6 +132,10 @@ def _compare_data(
 
 
 def _measure(golden: Tensor, target: Tensor) -> Metrics:
+    for tensor in (golden, target):
+        if tensor.nbytes * 8 < tensor.size * tensor.element_type.bits:
+            shape = f"{_text(tensor.shape)} elements of type {tensor.dtype}"
+            raise DumpError(tensor.path, f"{tensor.nbytes:,} bytes of data do not suffice for {shape}")
     pair = PairMetrics(golden.element_type.array_dtype, target.element_type.array_dtype)
     if golden.dtype == target.dtype:
         for part, counterpart in zip(golden.blocks(BLOCK_BYTES), target.blocks(BLOCK_BYTES), strict=True):

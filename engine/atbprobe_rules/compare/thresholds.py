@@ -52,7 +52,7 @@ class Limits:
 MEASURES = tuple(field.name for field in dataclasses.fields(Limits))
 
 EXACT = Limits(distance=0.0)
-_QUANTISED = Limits(absolute=1.0, distance=0.1)
+_QUANTISED = Limits(absolute=1.0)
 
 DEFAULTS: Mapping[str, Limits] = {
     "double": Limits(distance=1e-9, peak=1e-8),
@@ -188,9 +188,10 @@ def _allowed(golden: SideStatistics, elements: int, limits: Limits) -> dict[str,
     if limits.absolute is not None:
         peak = min(peak, limits.absolute)
     length = math.inf if limits.distance is None else limits.distance * norm
-    peak = min(peak, length)  # no element is further off than all of them together
-    slack = ROUNDING * norm if math.isfinite(norm) else 0.0
     root = math.sqrt(max(elements, 1))
+    # No element is further off than all of them together, and these by no more than if each were as far off.
+    peak, length = min(peak, length), min(length, peak * root)
+    slack = ROUNDING * norm if math.isfinite(norm) else 0.0
     peak_mean = min(peak, length / root)
     return {"max": peak, "min": peak, "mean": peak_mean + slack / root, "norm": length + slack}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -24,19 +25,27 @@ def write_xlsx(table: ResultTable, path: Path) -> None:
     """Write a table, in whole or not at all; raises OSError. What does not fit one sheet goes on in the next."""
     import xlsxwriter
 
-    options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    with whole_file(path) as temporary:
+    with whole_file(path) as temporary, tempfile.TemporaryDirectory() as rows_on_disk:
+        options = {"constant_memory": True, "tmpdir": rows_on_disk, "strings_to_formulas": False}
         book = xlsxwriter.Workbook(str(temporary), options)
-        head = book.add_format({"bold": True, "bottom": 1})
-        colours = {verdict: book.add_format({"bg_color": colour}) for verdict, colour in _COLOURS.items()}
-        rows = table.rows()
-        number = 1
-        while _write_sheet(book, table.columns, rows, number, head, colours):
-            number += 1
         try:
+            _write_sheets(book, table)
             book.close()
-        except xlsxwriter.exceptions.FileCreateError as error:
-            raise OSError(str(error)) from error
+        except BaseException as error:
+            for sheet in book.worksheets():  # which close their rows only when all goes well
+                sheet.row_data_fh.close()
+            if isinstance(error, xlsxwriter.exceptions.FileCreateError):
+                raise OSError(str(error)) from error
+            raise
+
+
+def _write_sheets(book: Any, table: ResultTable) -> None:
+    head = book.add_format({"bold": True, "bottom": 1})
+    colours = {verdict: book.add_format({"bg_color": colour}) for verdict, colour in _COLOURS.items()}
+    rows = table.rows()
+    number = 1
+    while _write_sheet(book, table.columns, rows, number, head, colours):
+        number += 1
 
 
 def _write_sheet(
