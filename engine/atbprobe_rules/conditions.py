@@ -58,7 +58,8 @@ def _read_term(term: Excerpt, found: list[Diagnostic]) -> ConditionTerm | None:
     if form is not None and form.bound is None and word in WORDS:
         nan, infinity = WORDS[word]
         return ConditionTerm(nan, infinity, above=None, span=term.span)
-    found.append(error(Code.BAD_CONDITION, term.span, f"{quoted(term.text)} is not a condition", _hint(term.text, form)))
+    message = f"{quoted(term.text)} is not a condition"
+    found.append(error(Code.BAD_CONDITION, term.span, message, _hint(term.text, form)))
     return None
 
 

@@ -125,10 +125,11 @@ name_terms = st.builds(
 )
 _tasks = st.integers(0, 3).map(Tasks)
 _bounds = st.floats(0, allow_nan=False, allow_infinity=False)
-_condition_terms = st.builds(ConditionTerm, st.booleans(), st.just(True), st.none() | _bounds, st.just(NOWHERE))
-conditions = st.lists(
-    _condition_terms | st.just(ConditionTerm(nan=True, infinity=False, above=None, span=NOWHERE)), min_size=1, max_size=3
-).map(lambda terms: Condition(tuple(terms)))
+_nan = ConditionTerm(nan=True, infinity=False, above=None, span=NOWHERE)
+_condition_terms = st.just(_nan) | st.builds(
+    ConditionTerm, st.booleans(), st.just(True), st.none() | _bounds, st.just(NOWHERE)
+)
+conditions = st.lists(_condition_terms, min_size=1, max_size=3).map(lambda terms: Condition(tuple(terms)))
 _limits = st.none() | st.none() | st.sampled_from([1, 4096, MAX_NUMBER])
 
 
