@@ -1,9 +1,10 @@
 """The operations and tensors of a round, from its folders and its statistic.csv.
 
 **Order of execution.** statistic.csv has a row for each tensor in the order in which the host gave them to the probe:
-inputs of an operation, then its children, then its outputs. Tensors of a round come in that order. Those without a
-row (the file is missing, or cut short) come behind, in the natural order: operations of one parent by id, then name;
-of an operation the inputs by number, then the children, then the outputs.
+inputs of an operation, then its children, then its outputs; all of an operation that was held back by a condition when
+it was kept. Tensors of a round come in that order. Those without a row (the file is missing, or cut short) come behind,
+in the natural order: operations of one parent by id, then name; of an operation the inputs by number, then the
+children, then the outputs.
 """
 
 from __future__ import annotations
