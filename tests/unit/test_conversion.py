@@ -261,9 +261,9 @@ def test_what_a_killed_process_has_left_is_taken_away(dump: Path, tmp_path: Path
     expected = files_below(tmp_path / "out")
     path = tmp_path / "out" / expected[0]
     path.unlink()
-    dead = put(path.with_name(f".{path.name}.{2**22 + 5}.tmp"), "half")
-    own = put(path.with_name(f".{path.name}.{os.getpid()}.tmp"), "half")
-    alive = put(path.with_name(f".{path.name}.1.tmp"), "half")
+    dead = put(path.with_name(f".{path.name}.{2**22 + 5}.atbprobe-convert"), "half")
+    own = put(path.with_name(f".{path.name}.{os.getpid()}.atbprobe-convert"), "half")
+    alive = put(path.with_name(f".{path.name}.1.atbprobe-convert"), "half")
     run(dump, file_format, tmp_path / "out")
     assert (dead.exists(), own.exists(), alive.exists()) == (False, False, True)
     alive.unlink()
@@ -396,7 +396,7 @@ def test_a_file_that_changes_while_it_is_read(
     done = run(dump, file_format, tmp_path / "out")
     assert path in {problem.path for problem in done.problems}
     assert "0_1234/1" in "".join(files_below(tmp_path / "out"))
-    assert not [name for name in files_below(tmp_path / "out") if "tmp" in name]
+    assert not [name for name in files_below(tmp_path / "out") if "atbprobe-convert" in name]
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

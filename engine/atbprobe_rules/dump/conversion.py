@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from atbprobe_rules.dump.conversion_plan import ConversionPlan, Source, Target
 from atbprobe_rules.dump.converted_array import ConvertedArray, FileFormat, converted_array
-from atbprobe_rules.dump.converted_files import check_reachable, is_converted, write_converted
+from atbprobe_rules.dump.converted_files import check_reachable, is_converted, sweep, write_converted
 from atbprobe_rules.dump.dump_error import DumpError
 
 
@@ -32,6 +32,8 @@ def convert(plan: ConversionPlan, advance: Callable[[int], None] = lambda _: Non
     better. What was written before is whole, and is not written again the next time.
     """
     result = Conversion(problems=list(plan.problems))
+    for folder in {target.path.parent for target in plan.targets}:
+        sweep(folder)
     for target in plan.targets:
         _convert_file(target, plan, result, advance)
     return result

@@ -23,6 +23,7 @@ from atbprobe_rules.dump.dump_error import DumpError
 
 MOST_HEADER_BYTES = 256 << 20
 ALIGNMENT = 64
+TEMPORARY = ".atbprobe-convert"
 
 Arrays = Mapping[str, ConvertedArray]
 Advance = Callable[[], None]
@@ -133,7 +134,6 @@ def _safetensors_names(file: BinaryIO) -> set[str] | None:
 @contextlib.contextmanager
 def _renamed_when_whole(path: Path) -> Iterator[Path]:
     """Give a name beside `path`, for a file that becomes `path` at the end, or is taken away."""
-    _sweep(path)
     temporary = path.with_name(_temporary_name(path, os.getpid()))
     try:
         yield temporary
@@ -147,17 +147,20 @@ def _renamed_when_whole(path: Path) -> Iterator[Path]:
 def _temporary_name(path: Path, pid: int) -> str:
     """At most as long as a name may be, whatever the file is called."""
     start = os.fsdecode(os.fsencode(path.name)[:200])
-    return f".{start}.{pid}.tmp"
+    return f".{start}.{pid}{TEMPORARY}"
 
 
-def _sweep(path: Path) -> None:
-    """Take away what processes that were killed have left of the same file."""
-    start, end = _temporary_name(path, 0).rsplit(".0.", 1)
-    for entry in os.scandir(path.parent):
-        pid = entry.name.removeprefix(f"{start}.").removesuffix(f".{end}")
-        if entry.name == f"{start}.{pid}.{end}" and pid.isdecimal() and not _is_alive(int(pid)):
+def sweep(folder: Path) -> None:
+    """Take away what conversions that were killed have left in a folder; there need not be one."""
+    try:
+        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(TEMPORARY)]
+    except OSError:
+        return
+    for name in names:
+        pid = name.removesuffix(TEMPORARY).rpartition(".")[2]
+        if pid.isdecimal() and not _is_alive(int(pid)):
             with contextlib.suppress(OSError):
-                os.unlink(entry.path)  # noqa: PTH108  (an entry's path)
+                (folder / name).unlink()
 
 
 def _is_alive(pid: int) -> bool:
