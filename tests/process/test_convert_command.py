@@ -135,4 +135,4 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
     assert [float(np.load(out / f"0_1/0/{number}_A/before/intensor0.npy")) for number in range(0, count, 100)] == [
         float(number) for number in range(0, count, 100)
     ]
-    assert not list(out.rglob("*.tmp"))
+    assert not list(out.rglob("*.atbprobe-convert"))

@@ -135,12 +135,12 @@ ODD_NAMES = ["Mlp<Silu>:0", "with blank", 'say "a, b"', "two\nlines", "=1+2", "Ã
 def test_odd_names_are_the_true_ones(driver: Driver, tasks: int) -> None:
     for number, name in enumerate(ODD_NAMES):
         driver.save(f"0_1234/0/{number}_{name}/0_Inner/before/intensor0.bin", tasks=tasks)
-    driver.save("0_1234/0/9_Mlp/with slash/../before/intensor0.bin", tasks=tasks)
+    driver.save("0_1234/0/9_Mlp/before/with slash/../before/intensor0.bin", tasks=tasks)
     driver.finish()
     (one,) = open_dump(driver.output).rounds
     assert [op.name for op in one.ops] == [*ODD_NAMES, "Mlp"]
     assert one.problems == ()
-    assert one.tensors[-1].op.names == "Mlp/with slash/.."
+    assert one.tensors[-1].op.names == "Mlp/before/with slash/.."
     assert [tensor.path is not None for tensor in one.tensors] == [tasks == TENSOR] * 10
     if tasks == TENSOR:
         assert all(op.path.is_dir() for op in one.walk())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import safetensors
 import safetensors.numpy
 
 import atbprobe_rules
-from atbprobe_rules.dump import converted_files
+from atbprobe_rules.dump import conversion, converted_files
 from atbprobe_rules.dump.conversion import Conversion, convert
 from atbprobe_rules.dump.conversion_plan import plan_conversion
 from atbprobe_rules.dump.converted_array import FileFormat
@@ -260,9 +261,9 @@ def test_what_a_killed_process_has_left_is_taken_away(dump: Path, tmp_path: Path
     expected = files_below(tmp_path / "out")
     path = tmp_path / "out" / expected[0]
     path.unlink()
-    dead = put(path.with_name(f".{path.name}.{2**22 + 5}.tmp"), "half")
-    own = put(path.with_name(f".{path.name}.{os.getpid()}.tmp"), "half")
-    alive = put(path.with_name(f".{path.name}.1.tmp"), "half")
+    dead = put(path.with_name(f".{path.name}.{2**22 + 5}.atbprobe-convert"), "half")
+    own = put(path.with_name(f".{path.name}.{os.getpid()}.atbprobe-convert"), "half")
+    alive = put(path.with_name(f".{path.name}.1.atbprobe-convert"), "half")
     run(dump, file_format, tmp_path / "out")
     assert (dead.exists(), own.exists(), alive.exists()) == (False, False, True)
     alive.unlink()
@@ -273,7 +274,7 @@ def test_a_full_disk_ends_it(dump: Path, tmp_path: Path, monkeypatch: pytest.Mon
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(np.lib.format, "write_array", full)
+    monkeypatch.setattr(np.lib.format, "write_array_header_1_0", full)
     with pytest.raises(OSError, match="No space left"):
         run(dump, FileFormat.NPY, tmp_path / "out")
     assert files_below(tmp_path / "out") == []
@@ -281,8 +282,9 @@ def test_a_full_disk_ends_it(dump: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_folder_in_the_way(dump: Path, tmp_path: Path) -> None:
     (tmp_path / "out/0_1234/0.npz").mkdir(parents=True)
-    with pytest.raises(atbprobe_rules.DumpError, match="this is a folder"):
-        run(dump, FileFormat.NPZ, tmp_path / "out")
+    done = run(dump, FileFormat.NPZ, tmp_path / "out")
+    assert [problem.reason for problem in done.problems] == ["this is a folder, where a file is to be"]
+    assert done.written == 1
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -375,3 +377,38 @@ def test_members_of_an_archive_are_stored_as_they_are(dump: Path, tmp_path: Path
     with zipfile.ZipFile(tmp_path / "x.npz") as archive:
         assert archive.testzip() is None
         assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_file_that_changes_while_it_is_read(
+    dump: Path, tmp_path: Path, file_format: FileFormat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others of its archive go with it, as does a reference to it; the next round does not."""
+    path = dump / ROUND / "2_Layer/before/intensor0.bin"
+    is_converted = conversion.is_converted
+
+    def changed_meanwhile(*arguments: Any) -> bool:
+        answer = is_converted(*arguments)
+        put(path, bin_file(np.zeros(6, np.float32).tobytes(), 0, "3,2"))
+        return answer
+
+    monkeypatch.setattr(conversion, "is_converted", changed_meanwhile)
+    done = run(dump, file_format, tmp_path / "out")
+    assert path in {problem.path for problem in done.problems}
+    assert "0_1234/1" in "".join(files_below(tmp_path / "out"))
+    assert not [name for name in files_below(tmp_path / "out") if "atbprobe-convert" in name]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_memory_is_that_of_a_block(tmp_path: Path, file_format: FileFormat) -> None:
+    size = 64 << 20
+    path = tmp_path / "intensor0.bin"
+    with path.open("wb") as file:
+        file.write(bin_file(b"", 27, str(size // 2)).replace(b"=0,0", b"=0,%d" % size).replace(b"h=0", b"h=%d" % size))
+        file.truncate(file.tell() + size)
+    tracemalloc.start()
+    try:
+        assert run(path, file_format, tmp_path / "out").tensors == 1
+        assert tracemalloc.get_traced_memory()[1] < size // 2
+    finally:
+        tracemalloc.stop()

@@ -338,3 +338,16 @@ def test_hostile_names_are_text_in_a_notebook(tmp_path: Path) -> None:
     for shown in (dump._repr_html_(), repr(dump), repr(tensor), repr(tensor.op), repr(tensor.op.round)):
         assert "\x1b" not in shown
     assert "<script>" not in dump._repr_html_()
+
+
+@pytest.mark.parametrize(("dtype", "dims"), [(3, ""), (0, "1")])
+def test_a_file_of_another_type_or_shape_than_the_csv_says(folder: Path, dtype: int, dims: str) -> None:
+    put(folder / ROUND / "10_Norm/before/intensor0.bin", bin_file(FLOAT, dtype, dims))
+    rows = row("10", "Norm", "input", "0").replace(",1,1,1,1,1,", ",,1,1,1,1,") + row(
+        "2", "Layer", "input", "0"
+    ).replace(",nd,1,", ",nd,what,")
+    put(folder / ROUND / "statistic.csv", STATISTIC_HEADER + rows)
+    norm, layer, *_ = one_round(folder).tensors
+    with pytest.raises(DumpError, match=r"statistic\.csv has another type or shape"):
+        norm.load()
+    assert layer.load().shape == ()

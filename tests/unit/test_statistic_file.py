@@ -62,6 +62,7 @@ def test_shapes(tmp_path: Path, text: str, shape: tuple[int, ...] | None) -> Non
         (GOOD.replace("2_1", "-2"), "Op Id is '-2'"),
         (GOOD.replace("Layer", '"Lay"er'), "line 3: ',' expected after"),
         (GOOD.replace("Layer", "L" * 200_000), "cut short"),
+        (GOOD.replace("Layer", "/" * 100_000), "Op Name has more than 128 parts"),
         (GOOD.replace("Layer", "\x1b[2J").replace("2_1", "\x1b"), "Op Id is"),
     ],
 )

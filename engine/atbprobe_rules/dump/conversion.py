@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from atbprobe_rules.dump.conversion_plan import ConversionPlan, Source, Target
-from atbprobe_rules.dump.converted_files import check_reachable, is_converted, write_converted
+from atbprobe_rules.dump.converted_array import ConvertedArray, FileFormat, converted_array
+from atbprobe_rules.dump.converted_files import check_reachable, is_converted, sweep, write_converted
 from atbprobe_rules.dump.dump_error import DumpError
-from atbprobe_rules.dump.tensor import Tensor
 
 
 @dataclass
@@ -32,46 +32,50 @@ def convert(plan: ConversionPlan, advance: Callable[[int], None] = lambda _: Non
     better. What was written before is whole, and is not written again the next time.
     """
     result = Conversion(problems=list(plan.problems))
+    for folder in {target.path.parent for target in plan.targets}:
+        sweep(folder)
     for target in plan.targets:
         _convert_file(target, plan, result, advance)
     return result
 
 
 def _convert_file(target: Target, plan: ConversionPlan, result: Conversion, advance: Callable[[int], None]) -> None:
-    tensors = _readable(target, result.problems)
-    advance(len(target.sources) - len(tensors))
-    if not tensors:
+    arrays = _readable(target, plan.file_format, result.problems)
+    advance(len(target.sources) - len(arrays))
+    if not arrays:
         return
-    if is_converted(target.path, tensors, plan.file_format):
+    if is_converted(target.path, arrays, plan.file_format):
         result.skipped += 1
-        advance(len(tensors))
+        advance(len(arrays))
         return
-    check_reachable(target.path)
-    types = write_converted(target.path, tensors, plan.file_format, lambda _: advance(1))
+    try:
+        check_reachable(target.path)
+        write_converted(target.path, arrays, plan.file_format, lambda: advance(1))
+    except DumpError as error:
+        result.problems.append(error)
+        return
     result.written += 1
-    result.tensors += len(tensors)
-    result.bytes += sum(tensor.nbytes for tensor in tensors.values())
-    result.types.update(types)
+    result.tensors += len(arrays)
+    result.bytes += sum(array.tensor.nbytes for array in arrays.values())
+    result.types.update((array.dtype, array.type_name) for array in arrays.values())
 
 
-def _readable(target: Target, problems: list[DumpError]) -> Mapping[str, Tensor]:
-    """By the names that they get. One whose data are not those of its shape is found out here, before writing."""
-    tensors: dict[str, Tensor] = {}
+def _readable(target: Target, file_format: FileFormat, problems: list[DumpError]) -> dict[str, ConvertedArray]:
+    """By the names that they get."""
+    arrays: dict[str, ConvertedArray] = {}
     for source in target.sources:
         try:
-            tensor = source.load()
-            if tensor.element_type.is_readable:
-                tensor.check_size()
+            array = converted_array(source.load(), file_format)
         except DumpError as error:
             problems.append(error)
         except OSError as error:
             problems.append(DumpError(source.path, os.strerror(error.errno) if error.errno else str(error)))
         else:
-            tensors[_text_name(source, tensors)] = tensor
-    return tensors
+            arrays[_text_name(source, arrays)] = array
+    return arrays
 
 
-def _text_name(source: Source, taken: Mapping[str, Tensor]) -> str:
+def _text_name(source: Source, taken: Container[str]) -> str:
     """Archives name their members in UTF-8: other bytes become `%XX`."""
     raw = os.fsencode(source.name)
     name = raw.decode("utf-8", "surrogateescape")

@@ -15,13 +15,16 @@ All but the last of these keep every value.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from atbprobe_rules.dump.element_types import Array
+from atbprobe_rules.dump.element_types import Bytes
 from atbprobe_rules.dump.tensor import Tensor
 
 
@@ -35,13 +38,35 @@ class FileFormat(Enum):
 
 @dataclass(frozen=True)
 class ConvertedArray:
-    """An array that the format holds; `type_name` is what it is called there, `dtype` what it was in the dump."""
+    """An array that the format holds, of this type and shape, whose elements are read in blocks.
 
-    array: Array
-    dtype: str
+    `dtype` is what the type was in the dump, `type_name` what it has become.
+    """
+
+    tensor: Tensor
+    array_dtype: np.dtype[Any]
+    shape: tuple[int, ...]
     type_name: str
 
+    @property
+    def dtype(self) -> str:
+        return self.tensor.dtype
 
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.array_dtype.itemsize
+
+    def blocks(self) -> Iterator[Bytes]:
+        """Yield the elements in order, as bytes; DumpError if the file is not there any more as it was."""
+        if not self.tensor.element_type.is_readable:
+            yield from self.tensor.stored_blocks()
+            return
+        for block in self.tensor.blocks():
+            wanted = block.view(np.float64) if self.type_name == _PARTS else block.astype(self.array_dtype, copy=False)
+            yield np.ascontiguousarray(wanted).view(np.uint8)
+
+
+_PARTS = "float64 parts"
 _SAME = {(name, name) for name in ("float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")}
 _SAME |= {("float", "float32"), ("double", "float64"), ("bool", "bool"), ("bf16", "bfloat16")}
 _SAME |= {("complex64", "complex64"), ("complex128", "complex128")}
@@ -59,18 +84,15 @@ def is_same_type(dtype: str, type_name: str) -> bool:
 
 
 def converted_array(tensor: Tensor, file_format: FileFormat) -> ConvertedArray:
-    """Return the array for a format, read anew; raises DumpError if the elements cannot be told, as `Tensor.array`."""
+    """Return what a tensor becomes; nothing is read yet. Raises DumpError if its data are not those of its shape."""
     if not tensor.element_type.is_readable:
-        return ConvertedArray(tensor.stored, tensor.dtype, "bytes")
-    array = tensor.read()
-    if file_format is FileFormat.SAFETENSORS:
-        if array.dtype in _IN_SAFETENSORS:
-            return ConvertedArray(array, tensor.dtype, array.dtype.name)
-        if array.dtype == np.complex128:
-            parts = np.stack([array.real, array.imag], axis=-1)
-            return ConvertedArray(parts, tensor.dtype, "float64 parts")
-    if array.dtype == ml_dtypes.int4:
-        array = array.astype(np.int8)
-    elif array.dtype.isbuiltin != 1:
-        array = array.astype(np.float32)
-    return ConvertedArray(array, tensor.dtype, array.dtype.name)
+        return ConvertedArray(tensor, np.dtype(np.uint8), (tensor.nbytes,), "bytes")
+    tensor.check_size()
+    dtype = tensor.element_type.array_dtype
+    if file_format is FileFormat.SAFETENSORS and dtype == np.complex128:
+        return ConvertedArray(tensor, np.dtype(np.float64), (*tensor.shape, 2), _PARTS)
+    if dtype == ml_dtypes.int4:
+        dtype = np.dtype(np.int8)
+    elif dtype.isbuiltin != 1 and not (file_format is FileFormat.SAFETENSORS and dtype in _IN_SAFETENSORS):
+        dtype = np.dtype(np.float32)
+    return ConvertedArray(tensor, dtype, tensor.shape, dtype.name)

@@ -7,117 +7,117 @@ names, types and shapes that it is to have, was made from these files and is who
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
-from atbprobe_rules.dump.converted_array import FileFormat, converted_array
+from atbprobe_rules.dump.converted_array import ConvertedArray, FileFormat
 from atbprobe_rules.dump.dump_error import DumpError
-from atbprobe_rules.dump.element_types import Array
-from atbprobe_rules.dump.tensor import Tensor
 
 MOST_HEADER_BYTES = 256 << 20
 ALIGNMENT = 64
+TEMPORARY = ".atbprobe-convert"
 
-Advance = Callable[[Tensor], None]
+Arrays = Mapping[str, ConvertedArray]
+Advance = Callable[[], None]
 
 
-def newest_time(tensors: Mapping[str, Tensor]) -> int:
+def newest_time(arrays: Arrays) -> int:
     """Return when the newest of the files was changed, in nanoseconds since the epoch."""
-    paths = {path for tensor in tensors.values() for path in (tensor.path, tensor.data_path)}
+    paths = {path for array in arrays.values() for path in (array.tensor.path, array.tensor.data_path)}
     return max(path.stat().st_mtime_ns for path in paths)
 
 
-def write_converted(
-    path: Path, tensors: Mapping[str, Tensor], file_format: FileFormat, advance: Advance
-) -> list[tuple[str, str]]:
-    """Write a file; return the type that each tensor had and has. Raises DumpError or OSError, and leaves no file.
+def write_converted(path: Path, arrays: Arrays, file_format: FileFormat, advance: Advance) -> None:
+    """Write a file. Raises DumpError or OSError, and leaves no file then.
 
-    `advance` is called after each tensor that was read. Memory holds one at a time.
+    `advance` is called after each tensor that was read. Memory holds one block of one tensor at a time.
     """
-    time = newest_time(tensors)
-    types: list[tuple[str, str]] = []
-
-    def read(tensor: Tensor) -> Array:
-        converted = converted_array(tensor, file_format)
-        types.append((converted.dtype, converted.type_name))
-        return converted.array
-
+    time = newest_time(arrays)
     path.parent.mkdir(parents=True, exist_ok=True)
     with _renamed_when_whole(path) as temporary:
         if file_format is FileFormat.SAFETENSORS:
-            _write_safetensors(temporary, tensors, read, advance)
+            _write_safetensors(temporary, arrays, advance)
         elif file_format is FileFormat.NPZ:
-            _write_npz(temporary, tensors, read, advance)
+            _write_npz(temporary, arrays, advance)
         else:
-            [tensor] = tensors.values()
+            [array] = arrays.values()
             with temporary.open("xb") as file:
-                np.lib.format.write_array(file, read(tensor), allow_pickle=False)
-            advance(tensor)
+                _write_npy(file, array)
+            advance()
         os.utime(temporary, ns=(time, time))
-    return types
 
 
-def _write_npz(path: Path, tensors: Mapping[str, Tensor], read: Callable[[Tensor], Array], advance: Advance) -> None:
+def _write_npy(file: IO[bytes], array: ConvertedArray) -> None:
+    np.lib.format.write_array_header_1_0(file, _npy_header(array))
+    for block in array.blocks():
+        file.write(block.data)
+
+
+def _npy_header(array: ConvertedArray) -> dict[str, Any]:
+    descr = np.lib.format.dtype_to_descr(array.array_dtype)
+    return {"descr": descr, "fortran_order": False, "shape": array.shape}
+
+
+def _write_npz(path: Path, arrays: Arrays, advance: Advance) -> None:
     with zipfile.ZipFile(path, "x", zipfile.ZIP_STORED) as archive:
-        for name, tensor in tensors.items():
+        for name, array in arrays.items():
             # A fixed date: the same dump gives the same bytes.
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, read(tensor), allow_pickle=False)
-            advance(tensor)
+                _write_npy(member, array)
+            advance()
 
 
-def _write_safetensors(
-    path: Path, tensors: Mapping[str, Tensor], read: Callable[[Tensor], Array], advance: Advance
-) -> None:
+def _write_safetensors(path: Path, arrays: Arrays, advance: Advance) -> None:
     """The library wants all arrays at once: they are put into a file without a name, which is mapped."""
     import safetensors.numpy
 
-    places: dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]] = {}
+    offsets = {}
     with tempfile.TemporaryFile(dir=path.parent) as scratch:
-        for name, tensor in tensors.items():
-            array = read(tensor)
-            places[name] = (scratch.seek(-(-scratch.tell() // ALIGNMENT) * ALIGNMENT), array.dtype, array.shape)
-            array.tofile(scratch)
-            advance(tensor)
+        for name, array in arrays.items():
+            offsets[name] = scratch.seek(-(-scratch.tell() // ALIGNMENT) * ALIGNMENT)
+            for block in array.blocks():
+                scratch.write(block.data)
+            advance()
         scratch.write(b"\0")  # nothing at all cannot be mapped
         scratch.flush()
         mapped = np.memmap(scratch, np.uint8, "r")
-        was = {name: {"dtype": tensor.dtype, "format": tensor.format} for name, tensor in tensors.items()}
-        arrays = {name: np.ndarray(shape, dtype, mapped, offset) for name, (offset, dtype, shape) in places.items()}
-        safetensors.numpy.save_file(arrays, path, {"atb": json.dumps(was)})
+        views = {
+            name: np.ndarray(array.shape, array.array_dtype, mapped, offsets[name]) for name, array in arrays.items()
+        }
+        was = {name: {"dtype": array.dtype, "format": array.tensor.format} for name, array in arrays.items()}
+        safetensors.numpy.save_file(views, path, {"atb": json.dumps(was)})
 
 
-def is_converted(path: Path, tensors: Mapping[str, Tensor], file_format: FileFormat) -> bool:
+def is_converted(path: Path, arrays: Arrays, file_format: FileFormat) -> bool:
     """Say whether a file is there and is what `write_converted` would make of these tensors."""
     try:
-        if path.is_symlink() or path.stat().st_mtime_ns != newest_time(tensors):
+        if path.is_symlink() or path.stat().st_mtime_ns != newest_time(arrays):
             return False
         if file_format is FileFormat.NPZ:
             with zipfile.ZipFile(path) as archive:
-                return archive.namelist() == [f"{name}.npy" for name in tensors]
+                return archive.namelist() == [f"{name}.npy" for name in arrays]
         with path.open("rb") as file:
             if file_format is FileFormat.NPY:
-                [tensor] = tensors.values()
-                return _is_npy_of(file, tensor)
-            return _safetensors_names(file) == set(tensors)
+                [array] = arrays.values()
+                return _is_npy_of(file, array)
+            return _safetensors_names(file) == set(arrays)
     except (OSError, ValueError, zipfile.BadZipFile, EOFError):
         return False
 
 
-def _is_npy_of(file: BinaryIO, tensor: Tensor) -> bool:
-    version = np.lib.format.read_magic(file)
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, is_fortran, dtype = header(file)
-    expected = (tensor.size if tensor.element_type.is_readable else tensor.nbytes) * dtype.itemsize
-    shapes = (tensor.shape, (tensor.nbytes,))
-    return not is_fortran and shape in shapes and os.fstat(file.fileno()).st_size == file.tell() + expected
+def _is_npy_of(file: BinaryIO, array: ConvertedArray) -> bool:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, _npy_header(array))
+    size = os.fstat(file.fileno()).st_size
+    return size == header.tell() + array.nbytes and file.read(header.tell()) == header.getvalue()
 
 
 def _safetensors_names(file: BinaryIO) -> set[str] | None:
@@ -134,7 +134,6 @@ def _safetensors_names(file: BinaryIO) -> set[str] | None:
 @contextlib.contextmanager
 def _renamed_when_whole(path: Path) -> Iterator[Path]:
     """Give a name beside `path`, for a file that becomes `path` at the end, or is taken away."""
-    _sweep(path)
     temporary = path.with_name(_temporary_name(path, os.getpid()))
     try:
         yield temporary
@@ -148,17 +147,20 @@ def _renamed_when_whole(path: Path) -> Iterator[Path]:
 def _temporary_name(path: Path, pid: int) -> str:
     """At most as long as a name may be, whatever the file is called."""
     start = os.fsdecode(os.fsencode(path.name)[:200])
-    return f".{start}.{pid}.tmp"
+    return f".{start}.{pid}{TEMPORARY}"
 
 
-def _sweep(path: Path) -> None:
-    """Take away what processes that were killed have left of the same file."""
-    start, end = _temporary_name(path, 0).rsplit(".0.", 1)
-    for entry in os.scandir(path.parent):
-        pid = entry.name.removeprefix(f"{start}.").removesuffix(f".{end}")
-        if entry.name == f"{start}.{pid}.{end}" and pid.isdecimal() and not _is_alive(int(pid)):
+def sweep(folder: Path) -> None:
+    """Take away what conversions that were killed have left in a folder; there need not be one."""
+    try:
+        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(TEMPORARY)]
+    except OSError:
+        return
+    for name in names:
+        pid = name.removesuffix(TEMPORARY).rpartition(".")[2]
+        if pid.isdecimal() and not _is_alive(int(pid)):
             with contextlib.suppress(OSError):
-                os.unlink(entry.path)  # noqa: PTH108  (an entry's path)
+                (folder / name).unlink()
 
 
 def _is_alive(pid: int) -> bool:

@@ -20,6 +20,7 @@ from atbprobe_rules.dump.element_types import Array, Bytes, ElementType, element
 from atbprobe_rules.dump.references import resolve_reference
 
 BLOCK_BYTES = 4 << 20
+MOST_SHOWN_BYTES = 64 << 20
 
 
 def load(path: str | os.PathLike[str]) -> Tensor:
@@ -107,10 +108,7 @@ class Tensor:
     def read(self) -> Array:
         """Return `array`, read anew and not kept here."""
         self.check_size()
-        try:
-            return self._decoded().reshape(self.shape)
-        except (ValueError, OverflowError) as error:
-            raise DumpError(self.path, f"numpy makes no array of shape {self._shape_text()}: {error}") from error
+        return self._decoded().reshape(self.shape)
 
     @cached_property
     def elements(self) -> Array:
@@ -136,6 +134,10 @@ class Tensor:
             count -= decoded.size
             yield decoded
 
+    def stored_blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Bytes]:
+        """Yield the bytes as they are in the file, at most `block_bytes` at a time."""
+        return self._home.blocks(block_bytes)
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         array = self.array
         if dtype is not None and np.dtype(dtype) != array.dtype:
@@ -157,7 +159,10 @@ class Tensor:
 
     def _repr_html_(self) -> str:
         try:
-            shown = np.array2string(self.array, threshold=60, edgeitems=3)
+            if self.nbytes <= MOST_SHOWN_BYTES:
+                shown = np.array2string(self.array, threshold=60, edgeitems=3)
+            else:  # without reading all of it
+                shown = f"begins with {next(self.blocks(64))}"
         except (DumpError, OSError) as error:
             shown = str(error)
         path = html.escape(printable(str(self.path)))
@@ -184,10 +189,15 @@ class Tensor:
         return False, self.nbytes // kind.unpacked_bytes(1)
 
     def check_size(self) -> None:
-        """Raise DumpError unless the data are as many elements as the shape says."""
+        """Raise DumpError unless the data are as many elements as the shape says, and numpy can have that shape."""
         _, count = self._stored_elements()
         if count != self.size:
             raise DumpError(self.path, self._mismatch())
+        if count == 0:
+            try:
+                np.empty(0, np.complex128).reshape(self.shape)
+            except (ValueError, OverflowError) as error:
+                raise DumpError(self.path, f"numpy makes no array of shape {self._shape_text()}: {error}") from error
 
     def _mismatch(self) -> str:
         return f"{self.nbytes:,} bytes of data are not those of {self._shape_text()} elements of type {self.dtype}"
