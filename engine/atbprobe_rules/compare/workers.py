@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 
 SMALL_BYTES = 64 << 20
 SMALL_PAIRS = 1000
-"""So much is compared before workers would be up."""
+"""So much is compared in the time in which workers come up; they are started at an eighth of it."""
 
 BATCH_BYTES = 4 << 20
 BATCH_PAIRS = 64
@@ -75,9 +75,13 @@ class PairComparer:
             self._done_pairs += 1
             self._done_bytes += _bytes_of(pair)
             yield item, compare_pair(*pair, self._thresholds)
-            if self._wanted > 1 and (self._done_bytes > SMALL_BYTES or self._done_pairs >= SMALL_PAIRS):
+            if not self._workers and self._wanted > 1 and self._is_through(1 / 8):
                 self._start()
+            if self._workers and self._is_through(1):
                 yield from self._by_workers(waiting)
+
+    def _is_through(self, share: float) -> bool:
+        return self._done_bytes > SMALL_BYTES * share or self._done_pairs >= SMALL_PAIRS * share
 
     def _start(self) -> None:
         for _ in range(self._wanted):
