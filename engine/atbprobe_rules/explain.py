@@ -1,76 +1,25 @@
-"""What a config selects, as data: each op of a list decided by the compiled program, as a process would."""
+"""What a config says of each op of a list: decided by the compiled program, as a process would."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from json.encoder import encode_basestring_ascii
 
-import numpy as np
-
-from atbprobe_rules.errors import AtbprobeError
+from atbprobe_rules.diagnostics import printable
 from atbprobe_rules.evaluate import decide_many
+from atbprobe_rules.op_lines import OpLines
 from atbprobe_rules.op_path import execution_key
-from atbprobe_rules.program import Program
-from atbprobe_rules.selection import MAX_NUMBER, Tasks
+from atbprobe_rules.program import Program, Records
+from atbprobe_rules.selection import Tasks
 
-_BATCH = 65_536
+_THREADS = 2
+"""numpy lets go of the interpreter for most of a decision, so batches are decided while others are printed."""
 
 _TASK_NAMES = ((Tasks.TENSOR, "tensor"), (Tasks.STATISTICS, "statistics"))
-
-
-class OpsError(AtbprobeError):
-    """A line of a list of ops cannot be read."""
-
-
-@dataclass(frozen=True)
-class Op:
-    """One execution of an op. `round` is None if neither a number was given nor `dir` holds one."""
-
-    round: int | None
-    round_from: str
-    dir: str
-
-    @classmethod
-    def from_line(cls, line: str) -> Op:
-        """Read ``round<TAB>dir`` or a plain ``dir``, whose own number is then taken; raises OpsError."""
-        first, tab, rest = line.partition("\t")
-        if tab:
-            number = _number(first)
-            if number is None:
-                raise OpsError(f"{first!r} before the tab is not a round: write round<TAB>dir")
-            return cls(number, "argument", rest)
-        steps = line.split("/", 2)
-        return cls(_number(steps[1]) if len(steps) > 1 else None, "dir", line)
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What the rules say of one op: the names of those that select it, and the tasks for each side."""
-
-    op: Op
-    rules: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-    @property
-    def selected(self) -> bool:
-        """Whether any rule selects the op."""
-        return bool(self.rules)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that ``explain --ops --json`` prints."""
-        return {
-            "round": self.op.round,
-            "round_from": self.op.round_from,
-            "dir": self.op.dir,
-            "selected": self.selected,
-            "rules": list(self.rules),
-            "in": list(self.inputs),
-            "out": list(self.outputs),
-        }
 
 
 class ExecutionCount:
@@ -87,35 +36,105 @@ class ExecutionCount:
         return earlier
 
 
-def explain_ops(program: Program, ops: Iterable[Op]) -> Iterator[Explanation]:
-    """Decide each op, in order, the rules taken before the first of them. One without a round is not selected."""
-    names = program.rule_names
+@dataclass(frozen=True)
+class Answers:
+    """What the rules say of some lines, in their order. A line without a round is not selected."""
+
+    lines: OpLines
+    rule_names: tuple[str, ...]
+    decisions: Records
+    """DECISION records, one for each line."""
+
+    @property
+    def selected(self) -> list[bool]:
+        """Of each line whether any rule selects it."""
+        chosen: list[bool] = (self.decisions["rules"] != 0).tolist()
+        return chosen
+
+    def json_lines(self) -> str:
+        """Return the objects that ``explain --ops --json`` prints, a line each."""
+        starts = ['"round_from": "dir", "dir": ', '"round_from": "argument", "dir": ']
+        rest: dict[tuple[int, int, int], str] = {}
+        made = []
+        for round_number, from_argument, directory, decision in self._rows():
+            if decision not in rest:
+                rules, inputs, outputs = decision
+                said = {
+                    "selected": rules != 0,
+                    "rules": self._rules(rules),
+                    "in": task_names(inputs),
+                    "out": task_names(outputs),
+                }
+                rest[decision] = json.dumps(said)[1:]
+            number = "null" if round_number is None else round_number
+            name = encode_basestring_ascii(directory)
+            made.append(f'{{"round": {number}, {starts[from_argument]}{name}, {rest[decision]}\n')
+        return "".join(made)
+
+    def text_lines(self) -> str:
+        """Return a line for each, for a person and safe for a terminal."""
+        made = []
+        for round_number, _, directory, (rules, inputs, outputs) in self._rows():
+            shown = directory if directory.isprintable() else printable(directory)
+            number = "no round" if round_number is None else f"round {round_number}"
+            if rules == 0:
+                made.append(f"-  {shown}  ({number})\n")
+                continue
+            sides = [
+                f"{side}: {'+'.join(task_names(tasks))}" for side, tasks in (("in", inputs), ("out", outputs)) if tasks
+            ]
+            names = printable(", ".join(self._rules(rules)))
+            made.append(f"+  {shown}  ({number}; rule {names}; {'; '.join(sides)})\n")
+        return "".join(made)
+
+    def _rows(self) -> Iterator[tuple[int | None, bool, str, tuple[int, int, int]]]:
+        """Yield of each line its round, whether that was given, the directory, and rules and tasks."""
+        lines, text = self.lines, self.lines.dirs.text.tobytes()
+        decisions = self.decisions[["rules", "input_tasks", "output_tasks"]].tolist()
+        columns = zip(
+            lines.rounds.tolist(),
+            lines.has_round.tolist(),
+            lines.from_argument.tolist(),
+            lines.dirs.begin.tolist(),
+            lines.dirs.end.tolist(),
+            decisions,
+            strict=True,
+        )
+        for number, has_round, from_argument, begin, end, decision in columns:
+            directory = text[begin:end].decode("utf-8", "surrogateescape")
+            yield number if has_round else None, from_argument, directory, decision
+
+    def _rules(self, mask: int) -> list[str]:
+        return [name for bit, name in enumerate(self.rule_names) if mask >> bit & 1]
+
+
+def answer_lines(program: Program, batches: Iterable[OpLines]) -> Iterator[Answers]:
+    """Decide each line, in order, the rules taken before the first of them."""
     count = ExecutionCount() if program.actions["next"].any() else None
-    remaining = iter(ops)
-    while batch := list(islice(remaining, _BATCH)):
-        rounds = np.array([op.round or 0 for op in batch], dtype=np.uint64)
-        dirs = [op.dir.encode("utf-8", "surrogateescape") for op in batch]
-        earlier = None if count is None else [count.take(directory) for directory in dirs]
-        decisions = decide_many(program, rounds, dirs, earlier)
-        for op, decision in zip(batch, decisions, strict=True):
-            rules = 0 if op.round is None else int(decision["rules"])
-            yield Explanation(
-                op,
-                tuple(name for bit, name in enumerate(names) if rules >> bit & 1),
-                _tasks(int(decision["input_tasks"]) if rules else 0),
-                _tasks(int(decision["output_tasks"]) if rules else 0),
-            )
+    names = program.rule_names
+    with ThreadPoolExecutor(_THREADS) as pool:
+        under_way: list[Future[Answers]] = []
+        for lines in batches:
+            earlier = None if count is None else _count(count, lines)
+            under_way.append(pool.submit(_decide, program, names, lines, earlier))
+            if len(under_way) > _THREADS:
+                yield under_way.pop(0).result()
+        for answers in under_way:
+            yield answers.result()
 
 
-def _tasks(mask: int) -> tuple[str, ...]:
-    return tuple(name for task, name in _TASK_NAMES if mask & task)
+def task_names(tasks: int) -> list[str]:
+    """Return the words for a mask of tasks."""
+    return [name for task, name in _TASK_NAMES if tasks & task]
 
 
-def _number(text: str) -> int | None:
-    if not (text.isascii() and text.isdecimal()):
-        return None
-    digits = text.lstrip("0") or "0"
-    if len(digits) > len(str(MAX_NUMBER)):
-        return None
-    number = int(digits)
-    return number if number <= MAX_NUMBER else None
+def _count(count: ExecutionCount, lines: OpLines) -> list[int]:
+    text = lines.dirs.text.tobytes()
+    places = zip(lines.dirs.begin.tolist(), lines.dirs.end.tolist(), strict=True)
+    return [count.take(text[begin:end]) for begin, end in places]
+
+
+def _decide(program: Program, names: tuple[str, ...], lines: OpLines, earlier: list[int] | None) -> Answers:
+    decisions = decide_many(program, lines.rounds, lines.paths, earlier)
+    decisions[~lines.has_round] = 0
+    return Answers(lines, names, decisions)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from atbprobe_rules.check import check_config
 from atbprobe_rules.compiler import compile_selection
-from atbprobe_rules.explain import Op, explain_ops
+from atbprobe_rules.explain import answer_lines
+from atbprobe_rules.op_lines import OpLines
 from atbprobe_rules.program import Program
 
 CONFIG = b'{"dump_enable": true, "exec_range": "all", "op_name": "A", "save_child": true}'
@@ -19,7 +20,8 @@ def program(next: int | None) -> Program:
 
 
 def selected(program: Program, *lines: str) -> list[bool]:
-    return [explanation.selected for explanation in explain_ops(program, map(Op.from_line, lines))]
+    batches = [OpLines.of("\n".join(part).encode()) for part in (lines[:4], lines[4:]) if part]
+    return [answer for answers in answer_lines(program, batches) for answer in answers.selected]
 
 
 def test_lines_of_an_op_are_its_executions() -> None:

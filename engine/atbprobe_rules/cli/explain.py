@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -16,7 +15,6 @@ from atbprobe_rules.cli.exit_codes import ExitCode
 from atbprobe_rules.cli.words import counted, restart_command
 
 if TYPE_CHECKING:
-    from atbprobe_rules.explain import Explanation, Op
     from atbprobe_rules.program import Program
 
 LINES_SHOWN = 40
@@ -26,13 +24,13 @@ LINES_SHOWN = 40
 @click.argument("config", type=click.Path(path_type=Path, readable=False), required=False)
 @click.option(
     "--ops",
-    type=click.File("r", encoding="utf-8", errors="surrogateescape"),
+    type=click.File("rb"),
     help="A list of ops, one a line: `round<TAB>dir`, or `dir` alone, whose own number is then the round. - is stdin.",
 )
 @click.option("--program", "show_program", is_flag=True, help="Show the tables that CONFIG is compiled to.")
 @click.option("--all", "show_all", is_flag=True, help=f"With --program: all lines, not {LINES_SHOWN} of each table.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each op, or one for the program.")
-def command(config: Path | None, ops: TextIO | None, show_program: bool, show_all: bool, as_json: bool) -> ExitCode:
+def command(config: Path | None, ops: BinaryIO | None, show_program: bool, show_all: bool, as_json: bool) -> ExitCode:
     """Say of each op of a list whether CONFIG selects it, by which rules, and what is kept of its tensors.
 
     Without CONFIG it is the one that the other commands take. With --program, show instead the tables that decide.
@@ -71,11 +69,15 @@ def _tell_of_dead_watcher(config: Path) -> None:
         click.echo(f"the watcher (process {dead.pid}) has died, edits are not seen: `{remedy}`", err=True)
 
 
-def _explain_ops(program: Program, ops: TextIO, as_json: bool) -> None:
-    from atbprobe_rules.explain import explain_ops
+def _explain_ops(program: Program, ops: BinaryIO, as_json: bool) -> None:
+    from atbprobe_rules.explain import answer_lines
+    from atbprobe_rules.op_lines import OpsError, read_op_lines
 
-    for explanation in explain_ops(program, _read_ops(ops)):
-        click.echo(json.dumps(explanation.to_json()) if as_json else _sentence(explanation))
+    try:
+        for answers in answer_lines(program, read_op_lines(ops)):
+            click.echo(answers.json_lines() if as_json else answers.text_lines(), nl=False)
+    except OpsError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _explain_program(program: Program, show_all: bool, as_json: bool) -> None:
@@ -93,26 +95,3 @@ def _explain_program(program: Program, show_all: bool, as_json: bool) -> None:
             click.echo(f"  {line}")
         if most is not None and table.line_count > most:
             click.echo(f"  ... and {counted(table.line_count - most, 'more line')}: --all shows them")
-
-
-def _read_ops(lines: Iterable[str]) -> Iterator[Op]:
-    from atbprobe_rules.explain import Op, OpsError
-
-    for number, line in enumerate(lines, 1):
-        try:
-            yield Op.from_line(line.rstrip("\r\n"))
-        except OpsError as error:
-            raise click.UsageError(f"line {number} of the ops: {error}") from None
-
-
-def _sentence(explanation: Explanation) -> str:
-    op = explanation.op
-    number = "no round" if op.round is None else f"round {op.round}"
-    if not explanation.selected:
-        return f"-  {op.dir}  ({number})"
-    sides = [
-        f"{side}: {'+'.join(tasks)}"
-        for side, tasks in (("in", explanation.inputs), ("out", explanation.outputs))
-        if tasks
-    ]
-    return f"+  {op.dir}  ({number}; rule {', '.join(explanation.rules)}; {'; '.join(sides)})"
