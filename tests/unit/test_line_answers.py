@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from atbprobe_rules.check import check_config
 from atbprobe_rules.compiler import compile_selection
-from atbprobe_rules.explain.line_answers import answer_lines
+from atbprobe_rules.explanation.line_answers import answer_lines
 from atbprobe_rules.op_lines import OpLines
 from atbprobe_rules.program import Program
 

@@ -8,11 +8,10 @@ is an op as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from atbprobe_rules.op_path import parse_op_path
-from atbprobe_rules.op_texts import OpPaths, Texts
 
 PLUGIN_TYPE = b"PluginOperation"
 UNKNOWN_HEAD = b"-1_0"
@@ -22,9 +21,12 @@ Key = tuple[bytes, ...]
 """The texts of the ids from the layer-level op down; of a component without one, all of it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TensorSize:
-    """One input or output. `index` is what follows intensor or outtensor in a file's name; `bytes` is None if unknown."""
+    """One input or output; `bytes` is None if unknown.
+
+    `index` is what follows intensor or outtensor in a file's name.
+    """
 
     index: str
     dtype: str
@@ -32,24 +34,27 @@ class TensorSize:
     bytes: int | None
 
 
-@dataclass
+@dataclass(slots=True)
 class Execution:
-    """One execution of an op, as far as the source tells; `round` is None if it does not."""
+    """The tensors of one execution of an op; `round` is None if the source does not tell it."""
 
     round: int | None
     inputs: list[TensorSize] = field(default_factory=list)
     outputs: list[TensorSize] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class Op:
-    """An op of one process. `in_path` is False if only a graph knows it, so that its name may be another."""
+    """An op of one process. `in_path` is False if only a graph knows it, so that its name may be another.
+
+    `executions` are those whose tensors the source tells.
+    """
 
     head: bytes
     path: bytes
     in_path: bool
     in_graph: bool = False
-    executions: list[Execution] = field(default_factory=list)
+    executions: Sequence[Execution] = ()
 
     @property
     def is_plugin(self) -> bool:
@@ -59,7 +64,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All ops, in the order of their processes and ids; `sources` says where from, `notes` what was left out."""
+    """All ops, each once; `sources` says where from, `notes` what was left out."""
 
     ops: tuple[Op, ...]
     sources: tuple[str, ...]
@@ -67,10 +72,6 @@ class Catalogue:
 
     def __len__(self) -> int:
         return len(self.ops)
-
-    def paths(self) -> OpPaths:
-        """Return all ops as the host would name them."""
-        return OpPaths.of(Texts.of([op.head + b"/0/" + op.path for op in self.ops]))
 
 
 class CatalogueBuilder:
@@ -91,22 +92,14 @@ class CatalogueBuilder:
         found = self._named.get((head, path))
         if found is not None:
             return found
-        above = path.rpartition(b"/")[0]
-        if above:
-            self.add_op_chain(head, above)
-        op = Op(head, path, in_path=True)
-        self._named[head, path] = op
-        return op
-
-    def add_op_chain(self, head: bytes, path: bytes) -> None:
-        """Add an op and all above it, from the top; a path can have any number of components."""
-        end = len(path)
-        missing = []
+        missing = [path]
+        end = path.rfind(b"/")
         while end > 0 and (head, path[:end]) not in self._named:
             missing.append(path[:end])
             end = path.rfind(b"/", 0, end)
         for each in reversed(missing):
             self._named[head, each] = Op(head, each, in_path=True)
+        return self._named[head, path]
 
     def add_directory(self, directory: bytes) -> Op | None:
         """Add an op by the directory that the host names it by; None if that is no op path."""
@@ -121,15 +114,9 @@ class CatalogueBuilder:
 
     def build(self) -> Catalogue:
         """Join what was gathered."""
-        by_ids = {(op.head, key_of(op.path)): op for op in self._named.values()}
-        for head, ids in sorted(self._graphs, key=lambda place: len(place[1])):
-            known = by_ids.get((head, ids))
-            if known is None:
-                known = Op(head, self._graph_path(head, ids, by_ids), in_path=False)
-                by_ids[head, ids] = known
-            known.in_graph = True
-        known_by_path = {(op.head, op.path): op for op in by_ids.values()} | self._named
-        ops = sorted(known_by_path.values(), key=lambda op: (_order(op.head), [_order(id) for id in key_of(op.path)]))
+        ops = list(self._named.values())
+        if self._graphs:
+            ops += self._join_graphs(ops)
         plugins = sum(op.is_plugin for op in ops)
         if plugins:
             self.notes.append(
@@ -138,6 +125,18 @@ class CatalogueBuilder:
                 else "one plug-in operation is known from a graph alone, which does not tell its name"
             )
         return Catalogue(tuple(ops), tuple(self._sources), tuple(self.notes))
+
+    def _join_graphs(self, named: Sequence[Op]) -> list[Op]:
+        """Mark the ops that graphs know too, and return those that nothing else knows."""
+        by_ids = {(op.head, key_of(op.path)): op for op in named}
+        only_here = []
+        for head, ids in sorted(self._graphs, key=lambda place: len(place[1])):
+            known = by_ids.get((head, ids))
+            if known is None:
+                known = by_ids[head, ids] = Op(head, self._graph_path(head, ids, by_ids), in_path=False)
+                only_here.append(known)
+            known.in_graph = True
+        return only_here
 
     def _graph_path(self, head: bytes, ids: Key, by_ids: dict[tuple[bytes, Key], Op]) -> bytes:
         """Name an op by its type, below what is known to be above it."""
@@ -172,24 +171,6 @@ def execution_of(op: Op, round_number: int | None) -> Execution:
     for execution in reversed(op.executions):
         if execution.round == round_number:
             return execution
-    op.executions.append(Execution(round_number))
-    return op.executions[-1]
-
-
-def _order(text: bytes) -> tuple[int, int, bytes]:
-    """Numbers by their value, and before all else; so `2_7` is before `10_7`."""
-    digits = text.partition(b"_")[0]
-    return (0, int(digits), text) if digits.isdigit() and len(digits) < 20 else (1, 0, text)
-
-
-def total_of(tensors: Iterable[TensorSize]) -> int:
-    """Return the bytes of all whose size is known."""
-    return sum(tensor.bytes or 0 for tensor in tensors)
-
-
-def shape_product(shape: Sequence[int]) -> int:
-    """Return the number of elements; a scalar has one."""
-    product = 1
-    for extent in shape:
-        product *= extent
-    return product
+    made = Execution(round_number)
+    op.executions = [*op.executions, made]
+    return made

@@ -92,17 +92,8 @@ def _add_list(builder: CatalogueBuilder, file: BinaryIO) -> None:
 def _add_lines(builder: CatalogueBuilder, lines: OpLines) -> int:
     text = lines.dirs.text.tobytes()
     places = zip(lines.dirs.begin.tolist(), lines.dirs.end.tolist(), strict=True)
-    no_paths = 0
-    for begin, end, number, has_round in (
-        (begin, end, number, has_round)
-        for (begin, end), number, has_round in zip(places, lines.rounds.tolist(), lines.has_round.tolist(), strict=True)
-    ):
-        op = builder.add_directory(text[begin:end])
-        if op is None:
-            no_paths += end > begin
-        elif has_round:
-            execution_of(op, number)
-    return no_paths
+    directories = (text[begin:end] for begin, end in places)
+    return sum(builder.add_directory(directory) is None and bool(directory) for directory in directories)
 
 
 def _is_listing(start: bytes) -> bool:

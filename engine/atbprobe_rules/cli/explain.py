@@ -70,7 +70,7 @@ def _tell_of_dead_watcher(config: Path) -> None:
 
 
 def _explain_ops(program: Program, ops: BinaryIO, as_json: bool) -> None:
-    from atbprobe_rules.explain.line_answers import answer_lines
+    from atbprobe_rules.explanation.line_answers import answer_lines
     from atbprobe_rules.op_lines import OpsError, read_op_lines
 
     try:

@@ -1,0 +1,192 @@
+"""The rules of a config in plain sentences, normalised, with everything that was left out filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from atbprobe_rules.explanation.line_answers import task_names
+from atbprobe_rules.explanation.rule_rounds import Rounds
+from atbprobe_rules.selection import (
+    MAX_NUMBER,
+    AnyCharacter,
+    AnyCharacters,
+    AnyDepth,
+    CharacterSet,
+    IdTerm,
+    Literal,
+    NameAtom,
+    NamePart,
+    NameTerm,
+    NumberFilter,
+    NumberRange,
+    Rule,
+    Selection,
+    Tasks,
+)
+
+_FILTER_LEVELS = {
+    0: "every tensor is stored whole",
+    1: "below layers selected with save_child, a tensor that is stored already becomes a reference",
+    2: "below layers selected with save_child, a tensor that is stored already becomes a reference, "
+    "and data of kernels are left out",
+    3: "below layers selected with save_child, a tensor that is stored already becomes a reference, "
+    "whatever its file is called",
+}
+_KEPT = {Tasks.TENSOR: "data", Tasks.STATISTICS: "statistics", Tasks.TENSOR | Tasks.STATISTICS: "data and statistics"}
+
+
+@dataclass(frozen=True)
+class RuleSentence:
+    """One rule: a sentence, and the same as data."""
+
+    rule: Rule
+    rounds: Rounds
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `explain --json` has for a rule."""
+        rule = self.rule
+        return {
+            "name": rule.label,
+            "sentence": self.text,
+            "in": task_names(rule.tasks_in),
+            "out": task_names(rule.tasks_out),
+            "ids": [id_term_text(term) for term in rule.ids],
+            "op_name": [name_term_text(term) for term in rule.names],
+            "save_child": rule.save_child,
+            "match": "all" if rule.match_all else "any",
+            "device": number_filter_text(rule.devices),
+            "exec_range": number_filter_text(rule.rounds),
+            "next": rule.next,
+            "rounds": {"first": list(self.rounds.first), "count": self.rounds.count},
+        }
+
+
+def rule_sentence(rule: Rule, rounds: Rounds) -> RuleSentence:
+    """Say what a rule does, whether or not dumping is on."""
+    return RuleSentence(rule, rounds, f"keeps {_kept(rule)} of {_which(rule)}, {_when(rule, rounds)}, {_devices(rule)}")
+
+
+def config_sentences(selection: Selection) -> list[str]:
+    """Say what holds for all rules."""
+    said = [] if selection.dump_enable else ['dumping is off ("dump_enable" is false): nothing is selected']
+    return [*said, f"filter_level {selection.filter_level}: {_FILTER_LEVELS[selection.filter_level]}"]
+
+
+def decision_sentence(selection: Selection) -> str:
+    """Say what is decided before anything is copied, and what only then."""
+    before = ["rounds", "devices", "ids", "names"]
+    if any(rule.next is not None for rule in selection.rules):
+        before.append("next")
+    return f"decided before anything is copied: {', '.join(before)}"
+
+
+def id_term_text(term: IdTerm) -> str:
+    """Return a term of `ids` as it could be written."""
+    path = "_".join(_range_text(numbers) for numbers in term.components)
+    return ("!" if term.excluded else "") + path + ("_**" if term.subtree else "")
+
+
+def name_term_text(term: NameTerm) -> str:
+    """Return a term of `op_name` as it could be written, in the lower case that it is compared in."""
+    parts = "/".join("**" if isinstance(part, AnyDepth) else _part_text(part) for part in term.parts)
+    last = term.parts[-1]
+    whole = not term.prefix and isinstance(last, NamePart) and all(isinstance(atom, Literal) for atom in last.atoms)
+    return ("!" if term.excluded else "") + ("=" if whole else "") + ("/" if term.anchored else "") + parts
+
+
+def number_filter_text(numbers: NumberFilter) -> str:
+    """Return rounds or devices: `all`, `none`, or ranges and exclusions."""
+    ranges = [_range_text(each) for each in numbers.included] + [f"!{_range_text(each)}" for each in numbers.excluded]
+    if not ranges:
+        return "all" if numbers.unlimited else "none"
+    return "|".join(ranges)
+
+
+def _kept(rule: Rule) -> str:
+    if rule.tasks_in == rule.tasks_out:
+        return f"{_KEPT[rule.tasks_in]} of the inputs and outputs"
+    sides = [
+        f"{_KEPT[tasks]} of the {side}"
+        for side, tasks in (("inputs", rule.tasks_in), ("outputs", rule.tasks_out))
+        if tasks
+    ]
+    return " and ".join(sides)
+
+
+def _which(rule: Rule) -> str:
+    ids = [term for term in rule.ids if not term.excluded]
+    names = [term for term in rule.names if not term.excluded]
+    excluded = [id_term_text(term)[1:] for term in rule.ids if term.excluded]
+    excluded += [f'"{name_term_text(term)[1:]}"' for term in rule.names if term.excluded]
+    below = " and all below them" if rule.save_child else ""
+    if not ids and not names:
+        which = "all operations" if rule.save_child else "the layer-level operations"
+    else:
+        by_id = f"operations {_either(list(map(_id_words, ids)))}" if ids else ""
+        by_name = f"operations {_either(list(map(_name_words, names)))}" if names else ""
+        joined = " that are also " if rule.match_all else " or of "
+        which = (joined.join(part for part in (by_id, by_name) if part)) + below
+    return which + (f", but not of {_either(excluded)} and what is below" if excluded else "")
+
+
+def _id_words(term: IdTerm) -> str:
+    path = "_".join(_range_text(numbers) for numbers in term.components)
+    return f"{path} and all below it" if term.subtree else path
+
+
+def _name_words(term: NameTerm) -> str:
+    text = name_term_text(term)
+    if len(term.parts) > 1 or term.anchored:
+        return f'on the path "{text}"'
+    if term.prefix:
+        return f'whose name begins with "{text}"'
+    return f'called "{text[1:]}"' if text.startswith("=") else f'whose name is like "{text}"'
+
+
+def _when(rule: Rule, rounds: Rounds) -> str:
+    if rule.next is not None:
+        return "of each the next execution" if rule.next == 1 else f"of each the next {rule.next:,} executions"
+    return f"in {rounds.text()}"
+
+
+def _devices(rule: Rule) -> str:
+    if rule.devices.unlimited and not rule.devices.excluded:
+        return "on every device"
+    if rule.devices.unlimited:
+        return f"on every device but {_either([_range_text(each) for each in rule.devices.excluded])}"
+    return f"on device {number_filter_text(rule.devices).replace('|', ', ')}"
+
+
+def _either(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _range_text(numbers: NumberRange) -> str:
+    step = f"/{numbers.step}" if numbers.step > 1 else ""
+    if numbers.first == numbers.last:
+        return str(numbers.first)
+    if numbers.last == MAX_NUMBER:
+        return "*" if numbers.first == 0 and not step else f"{numbers.first}-{step}"
+    return f"{numbers.first}-{numbers.last}{step}"
+
+
+def _part_text(part: NamePart) -> str:
+    return "".join(map(_atom_text, part.atoms))
+
+
+def _atom_text(atom: NameAtom) -> str:
+    if isinstance(atom, Literal):
+        return "".join(f"\\{letter}" if letter in "\\*?[,/" else letter for letter in atom.folded.decode())
+    if isinstance(atom, AnyCharacters):
+        return "*"
+    if isinstance(atom, AnyCharacter):
+        return "?"
+    return _set_text(atom)
+
+
+def _set_text(atom: CharacterSet) -> str:
+    ranges = [chr(low) if low == high else f"{chr(low)}-{chr(high)}" for low, high in atom.ranges]
+    return f"[{'!' if atom.negated else ''}{''.join(ranges)}]"
