@@ -8,6 +8,7 @@ in place of a tensor, and `when`, make it less, so that it is the most.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -119,7 +120,7 @@ def _total(table: TensorTable, selection: OpSelection, rounds: int | None) -> Am
         total += amount.times(count)
     # A rule with `next` takes its executions in rounds that nobody knows: as if no other rule took them.
     steps = sorted({0, *(limit for limit in limits if limit)})
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in itertools.pairwise(steps):
         if rounds is not None and before >= rounds:
             break
         taking = sum(1 << bit for bit, limit in enumerate(limits) if limit >= after)

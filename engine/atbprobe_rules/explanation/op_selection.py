@@ -61,7 +61,8 @@ class OpSelection:
 
     def selects(self, bit: int) -> Flags:
         """Return of each op whether this rule selects it."""
-        return (self.rules >> np.uint64(bit) & np.uint64(1)).astype(bool)
+        chosen: Flags = (self.rules >> np.uint64(bit) & np.uint64(1)).astype(bool)
+        return chosen
 
     def rule_names(self, mask: int) -> list[str]:
         """Return the names of the rules of a mask."""
