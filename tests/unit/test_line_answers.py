@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from atbprobe_rules.check import check_config
@@ -45,3 +46,16 @@ def test_many_lines() -> None:
 
 def test_what_is_no_op_path_is_not_selected() -> None:
     assert selected(program(1), "", "0_1", "0_1/0", "0_1/0/1_A", "x/y") == [False, False, False, True, False]
+
+
+def test_conditions_stand_beside_the_rules_that_have_them() -> None:
+    config = {
+        "dump_enable": True,
+        "rules": [{"ids": "1", "when": "nan|inf"}, {"ids": "1-2", "stop_after": 1, "max_bytes": 1, "task": "all"}],
+    }
+    compiled = compile_selection(check_config(json.dumps(config).encode(), "f").require(), bytes(32))
+    [answers] = answer_lines(compiled, [OpLines.of(b"0_1/0/1_A\n0_1/0/2_A\n")])
+    one, other = map(json.loads, answers.json_lines().splitlines())
+    assert (one["rules"], other["rules"]) == (["1", "2"], ["2"])
+    assert one["in"] == other["out"] == ["tensor", "statistics"]
+    assert ["rule 1 (when nonfinite), 2;" in line for line in answers.text_lines().splitlines()] == [True, False]

@@ -38,10 +38,15 @@ class ExecutionCount:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the rules say of some lines, in their order. A line without a round is not selected."""
+    """What the rules say of some lines, in their order. A line without a round is not selected.
+
+    Nothing is known here of values and sizes: conditions are taken as met, and no rule ends.
+    """
 
     lines: OpLines
     rule_names: tuple[str, ...]
+    conditions: tuple[str | None, ...]
+    """Of each rule what its `when` asks of outputs, as a config writes it."""
     decisions: Records
     """DECISION records, one for each line."""
 
@@ -83,7 +88,7 @@ class Answers:
             sides = [
                 f"{side}: {'+'.join(task_names(tasks))}" for side, tasks in (("in", inputs), ("out", outputs)) if tasks
             ]
-            names = printable(", ".join(self._rules(rules)))
+            names = printable(", ".join(self._rules(rules, with_conditions=True)))
             made.append(f"+  {shown}  ({number}; rule {names}; {'; '.join(sides)})\n")
         return "".join(made)
 
@@ -104,19 +109,23 @@ class Answers:
             directory = text[begin:end].decode("utf-8", "surrogateescape")
             yield number if has_round else None, from_argument, directory, decision
 
-    def _rules(self, mask: int) -> list[str]:
-        return [name for bit, name in enumerate(self.rule_names) if mask >> bit & 1]
+    def _rules(self, mask: int, with_conditions: bool = False) -> list[str]:
+        chosen = [
+            (name, condition)
+            for bit, (name, condition) in enumerate(zip(self.rule_names, self.conditions, strict=True))
+            if mask >> bit & 1
+        ]
+        return [f"{name} (when {when})" if with_conditions and when is not None else name for name, when in chosen]
 
 
 def answer_lines(program: Program, batches: Iterable[OpLines]) -> Iterator[Answers]:
     """Decide each line, in order, the rules taken before the first of them."""
     count = ExecutionCount() if program.actions["next"].any() else None
-    names = program.rule_names
     with ThreadPoolExecutor(_THREADS) as pool:
         under_way: list[Future[Answers]] = []
         for lines in batches:
             earlier = None if count is None else _count(count, lines)
-            under_way.append(pool.submit(_decide, program, names, lines, earlier))
+            under_way.append(pool.submit(_decide, program, lines, earlier))
             if len(under_way) > _THREADS:
                 yield under_way.pop(0).result()
         for answers in under_way:
@@ -134,7 +143,7 @@ def _count(count: ExecutionCount, lines: OpLines) -> list[int]:
     return [count.take(text[begin:end]) for begin, end in places]
 
 
-def _decide(program: Program, names: tuple[str, ...], lines: OpLines, earlier: list[int] | None) -> Answers:
+def _decide(program: Program, lines: OpLines, earlier: list[int] | None) -> Answers:
     decisions = decide_many(program, lines.rounds, lines.paths, earlier)
     decisions[~lines.has_round] = 0
-    return Answers(lines, names, decisions)
+    return Answers(lines, program.rule_names, program.conditions, decisions)

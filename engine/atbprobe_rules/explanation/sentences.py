@@ -60,27 +60,55 @@ class RuleSentence:
             "device": number_filter_text(rule.devices),
             "exec_range": number_filter_text(rule.rounds),
             "next": rule.next,
+            "when": None if rule.when is None else rule.when.text,
+            "stop_after": rule.stop_after,
+            "max_bytes": rule.max_bytes,
+            "max_tensor_bytes": rule.max_tensor_bytes,
             "rounds": {"first": list(self.rounds.first), "count": self.rounds.count},
         }
 
 
 def rule_sentence(rule: Rule, rounds: Rounds) -> RuleSentence:
     """Say what a rule does, whether or not dumping is on."""
-    return RuleSentence(rule, rounds, f"keeps {_kept(rule)} of {_which(rule)}, {_when(rule, rounds)}, {_devices(rule)}")
+    parts = [f"keeps {_kept(rule)} of {_which(rule)}", _when(rule, rounds), _devices(rule), *_conditions(rule)]
+    return RuleSentence(rule, rounds, ", ".join(parts))
 
 
 def config_sentences(selection: Selection) -> list[str]:
     """Say what holds for all rules."""
     said = [] if selection.dump_enable else ['dumping is off ("dump_enable" is false): nothing is selected']
+    if selection.max_bytes is not None:
+        said.append(f"all rules end when they have kept {selection.max_bytes:,} bytes of data together in a process")
     return [*said, f"filter_level {selection.filter_level}: {_FILTER_LEVELS[selection.filter_level]}"]
 
 
-def decision_sentence(selection: Selection) -> str:
-    """Say what is decided before anything is copied, and what only then."""
-    before = ["rounds", "devices", "ids", "names"]
-    if any(rule.next is not None for rule in selection.rules):
-        before.append("next")
-    return f"decided before anything is copied: {', '.join(before)}"
+def decision_sentences(selection: Selection) -> list[str]:
+    """Say what is decided before anything is copied, and what only when tensors are there."""
+    rules = selection.rules
+    before = ["exec_range", "device", "ids", "op_name"]
+    before += ["next"] if any(rule.next is not None for rule in rules) else []
+    before += ["whether a rule has ended"] if any(rule.stop_after or rule.max_bytes for rule in rules) else []
+    said = [f"decided before anything is copied: {', '.join(before)}"]
+    after = ["when"] if any(rule.when is not None for rule in rules) else []
+    after += ["max_tensor_bytes"] if any(rule.max_tensor_bytes for rule in rules) else []
+    after += ["stop_after"] if any(rule.stop_after for rule in rules) else []
+    after += ["max_bytes"] if selection.max_bytes or any(rule.max_bytes for rule in rules) else []
+    if after:
+        said.append(f"decided at the copy or after it, and taken as met here: {', '.join(after)}")
+    return said
+
+
+def _conditions(rule: Rule) -> list[str]:
+    said = []
+    if rule.when is not None:
+        said.append(f"if an output holds {rule.when.text}")
+    if rule.max_tensor_bytes is not None:
+        said.append(f"of tensors beyond {rule.max_tensor_bytes:,} bytes statistics alone")
+    if rule.stop_after is not None:
+        said.append(f"until {rule.stop_after:,} operation{'s are' if rule.stop_after > 1 else ' is'} kept in a process")
+    if rule.max_bytes is not None:
+        said.append(f"until {rule.max_bytes:,} bytes of data are kept in a process")
+    return said
 
 
 def id_term_text(term: IdTerm) -> str:
