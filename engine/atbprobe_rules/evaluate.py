@@ -74,20 +74,21 @@ def decide_many(
 
 def rules_by_round(program: Program, rounds: Masks) -> Masks:
     """Return the rules that take each round, whatever the op; none while dumping is off."""
-    rules = _rules_by_number(program.rounds, program.round_strides, rounds)
+    rules = rules_by_number(program.rounds, program.round_strides, rounds)
     rules &= program.program["enabled_rules"][0]
     return rules
 
 
 def rules_by_device(program: Program, paths: OpPaths) -> Masks:
     """Return the rules that take the device of each path; none while dumping is off."""
-    rules = _rules_by_number(program.devices, program.device_strides, paths.devices)
+    rules = rules_by_number(program.devices, program.device_strides, paths.devices)
     rules[~paths.device_known] = program.program["unknown_device"][0]
     rules &= program.program["enabled_rules"][0]
     return rules
 
 
-def _rules_by_number(intervals: Records, strides: Records, numbers: Masks) -> Masks:
+def rules_by_number(intervals: Records, strides: Records, numbers: Masks) -> Masks:
+    """Return the rules that take each number, a round or a device, whether or not dumping is on."""
     index = np.searchsorted(intervals["first"], numbers, side="right") - 1
     include = intervals["include"][index]
     exclude = intervals["exclude"][index]

@@ -66,7 +66,7 @@ def test_a_file_is_read_to_its_end_whatever_the_batches() -> None:
 
 def test_the_number_of_a_bad_line_counts_all_batches() -> None:
     lines = [b"1\t0_1/0/1_A"] * 200_000 + [b"x\t0_1/0/1_A"]
-    with pytest.raises(OpsError, match="^line 200001 of the ops: 'x' before the tab"):
+    with pytest.raises(OpsError, match=r"^line 200001 of the ops: 'x' before the tab"):
         list(read_op_lines(io.BytesIO(b"\n".join(lines))))
 
 

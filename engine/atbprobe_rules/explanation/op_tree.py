@@ -1,17 +1,16 @@
 """The ops of a catalogue as a tree, folded where one part of it is as another.
 
-Siblings in a row are alike if they have the same name, what is kept of them is the same, and so are all below them;
-ids do not count, nor do bytes. Processes are alike if all their ops are. What is alike gets one number, from the
-leaves up, so that alike is a comparison of numbers.
+Every op has a mark: the rules that select it, or what changes for it; 0 is none. Siblings in a row are alike if they
+have the same name, the same mark, and so have all below them; ids do not count, nor do bytes. Processes are alike if
+all their ops are. What is alike gets one number, from the leaves up, so that alike is a comparison of numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from atbprobe_rules.catalogue.ops import Op
-from atbprobe_rules.explanation.op_selection import OpSelection
 
 
 @dataclass(slots=True)
@@ -23,10 +22,10 @@ class TreeNode:
     children: list[TreeNode] = field(default_factory=list)
     count: int = 1
     """How many ops this and all below are."""
-    selected: int = 0
-    """How many of these are selected."""
+    marked: int = 0
+    """How many of these have a mark."""
     uniform: bool = True
-    """Whether the same rules, or none, select all of these."""
+    """Whether all of these have the same mark, or none."""
     alike: int = 0
 
 
@@ -50,21 +49,18 @@ class Fold:
         return self.nodes[0]
 
 
-def op_tree(selection: OpSelection) -> list[ProcessTree]:
-    """Build the trees, those of each process in the order of ids."""
+def op_tree(ops: Sequence[Op], marks: Sequence[int]) -> list[ProcessTree]:
+    """Build the trees, those of each process in the order of ids; `marks[i]` is that of `ops[i]`."""
     trees: dict[bytes, ProcessTree] = {}
     nodes: dict[tuple[bytes, bytes], TreeNode] = {}
-    ops = selection.catalogue.ops
     for index, op in enumerate(ops):
         nodes[op.head, op.path] = TreeNode(index, op.path.rpartition(b"/")[2])
-    for index, op in enumerate(ops):
+    for op in ops:
         tree = trees.setdefault(op.head, ProcessTree(op.head, []))
         _siblings(op, nodes, tree).append(nodes[op.head, op.path])
-        del index
     numbers: dict[Hashable, int] = {}
-    rules = selection.rules.tolist()
     for tree in trees.values():
-        _finish(tree.layers, rules, numbers)
+        _finish(tree.layers, marks, numbers)
         tree.alike = _number(numbers, ("process", *(node.alike for node in tree.layers)))
     return sorted(trees.values(), key=lambda tree: component_order(tree.head))
 
@@ -90,7 +86,7 @@ def _siblings(op: Op, nodes: dict[tuple[bytes, bytes], TreeNode], tree: ProcessT
     return tree.layers if parent is None else parent.children
 
 
-def _finish(layers: list[TreeNode], rules: list[int], numbers: dict[Hashable, int]) -> None:
+def _finish(layers: list[TreeNode], marks: Sequence[int], numbers: dict[Hashable, int]) -> None:
     """Sort, count and compare, from the leaves up; a path can be of any depth."""
     order = []
     waiting = list(layers)
@@ -99,13 +95,13 @@ def _finish(layers: list[TreeNode], rules: list[int], numbers: dict[Hashable, in
         order.append(node)
         waiting.extend(node.children)
     for node in reversed(order):
-        own = rules[node.index]
-        node.selected = int(own != 0)
+        own = marks[node.index]
+        node.marked = int(own != 0)
         node.children.sort(key=lambda child: component_order(child.component))
         for child in node.children:
             node.count += child.count
-            node.selected += child.selected
-            node.uniform = node.uniform and child.uniform and rules[child.index] == own
+            node.marked += child.marked
+            node.uniform = node.uniform and child.uniform and marks[child.index] == own
         name = node.component.partition(b"_")[2] or node.component
         node.alike = _number(numbers, (name, own, *(child.alike for child in node.children)))
     layers.sort(key=lambda layer: component_order(layer.component))

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from atbprobe_rules.evaluate import Masks, rules_by_round
+from atbprobe_rules.evaluate import Masks, rules_by_number
 from atbprobe_rules.program import Program
 from atbprobe_rules.selection import MAX_NUMBER
 
@@ -90,7 +90,7 @@ class Rounds:
 
 
 class RuleRounds:
-    """The rounds of all rules, up to and without `end` (default: all that a host can count).
+    """The rounds of all rules, up to and without `end` (default: all that a host can count), were dumping on.
 
     Rules with `next` have all rounds here, as in the tables.
     """
@@ -112,7 +112,8 @@ class RuleRounds:
             # Beyond that a period is longer than anybody's run; what comes after counts as the first part of it.
             length = min(period, after - first, LONGEST_PERIOD)
             numbers = np.arange(length, dtype=np.uint64) + np.uint64(first)
-            spans.append(_Span(first, after - 1, rules_by_round(program, numbers)))
+            masks = rules_by_number(program.rounds, program.round_strides, numbers)
+            spans.append(_Span(first, after - 1, masks))
         return spans
 
     def counts(self) -> dict[int, int]:

@@ -57,8 +57,8 @@ class RuleSentence:
             "op_name": [name_term_text(term) for term in rule.names],
             "save_child": rule.save_child,
             "match": "all" if rule.match_all else "any",
-            "device": number_filter_text(rule.devices),
-            "exec_range": number_filter_text(rule.rounds),
+            "device": device_text(rule.devices),
+            "exec_range": rounds_text(rule.rounds),
             "next": rule.next,
             "when": None if rule.when is None else rule.when.text,
             "stop_after": rule.stop_after,
@@ -113,7 +113,7 @@ def _conditions(rule: Rule) -> list[str]:
 
 def id_term_text(term: IdTerm) -> str:
     """Return a term of `ids` as it could be written."""
-    path = "_".join(_range_text(numbers) for numbers in term.components)
+    path = "_".join(map(_id_text, term.components))
     return ("!" if term.excluded else "") + path + ("_**" if term.subtree else "")
 
 
@@ -125,12 +125,18 @@ def name_term_text(term: NameTerm) -> str:
     return ("!" if term.excluded else "") + ("=" if whole else "") + ("/" if term.anchored else "") + parts
 
 
-def number_filter_text(numbers: NumberFilter) -> str:
-    """Return rounds or devices: `all`, `none`, or ranges and exclusions."""
+def rounds_text(numbers: NumberFilter) -> str:
+    """Return rounds as they could be written: `all`, `none`, or ranges and exclusions."""
     ranges = [_range_text(each) for each in numbers.included] + [f"!{_range_text(each)}" for each in numbers.excluded]
     if not ranges:
         return "all" if numbers.unlimited else "none"
     return "|".join(ranges)
+
+
+def device_text(devices: NumberFilter) -> str:
+    """Return devices as they could be written: an empty text for all."""
+    ranges = [_closed_text(each) for each in devices.included] + [f"!{_closed_text(each)}" for each in devices.excluded]
+    return ",".join(ranges)
 
 
 def _kept(rule: Rule) -> str:
@@ -161,7 +167,7 @@ def _which(rule: Rule) -> str:
 
 
 def _id_words(term: IdTerm) -> str:
-    path = "_".join(_range_text(numbers) for numbers in term.components)
+    path = "_".join(map(_id_text, term.components))
     return f"{path} and all below it" if term.subtree else path
 
 
@@ -184,8 +190,8 @@ def _devices(rule: Rule) -> str:
     if rule.devices.unlimited and not rule.devices.excluded:
         return "on every device"
     if rule.devices.unlimited:
-        return f"on every device but {_either([_range_text(each) for each in rule.devices.excluded])}"
-    return f"on device {number_filter_text(rule.devices).replace('|', ', ')}"
+        return f"on every device but {_either([_closed_text(each) for each in rule.devices.excluded])}"
+    return f"on device {device_text(rule.devices)}"
 
 
 def _either(words: Sequence[str]) -> str:
@@ -193,12 +199,23 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _range_text(numbers: NumberRange) -> str:
-    step = f"/{numbers.step}" if numbers.step > 1 else ""
+    if numbers.last < MAX_NUMBER or numbers.first == MAX_NUMBER:
+        return _closed_text(numbers)
+    if numbers.step > 1:
+        return f"{numbers.first}-/{numbers.step}"
+    return f"{numbers.first}-"
+
+
+def _closed_text(numbers: NumberRange) -> str:
     if numbers.first == numbers.last:
         return str(numbers.first)
-    if numbers.last == MAX_NUMBER:
-        return "*" if numbers.first == 0 and not step else f"{numbers.first}-{step}"
-    return f"{numbers.first}-{numbers.last}{step}"
+    return f"{numbers.first}-{numbers.last}" + (f"/{numbers.step}" if numbers.step > 1 else "")
+
+
+def _id_text(numbers: NumberRange) -> str:
+    if numbers.step > 1:
+        return _closed_text(numbers)
+    return "*" if (numbers.first, numbers.last) == (0, MAX_NUMBER) else _range_text(numbers)
 
 
 def _part_text(part: NamePart) -> str:
