@@ -143,7 +143,7 @@ def test_a_search_narrows_to_what_it_finds_and_what_is_above(browser: Any, pages
     open_page(browser, pages / "small.html")
     search_for(browser, "1_2_3")
     assert text_of(browser, "shown") == "1 found"
-    assert [row.text.split()[-1] for row in rows(browser)][-1] == "3_Part3" or "3_Part3" in rows(browser)[-1].text
+    assert "3_Part3" in rows(browser)[-1].text
     assert len(rows(browser)) == 4
 
 
@@ -152,7 +152,8 @@ def test_a_click_says_why(browser: Any, pages: Path) -> None:
     search_for(browser, "1_2_3")
     row_with(browser, "3_Part3").find_element("css selector", ".name").click()
     why = text_of(browser, "why")
-    assert "\nselected\n" in why and 'ids "1_**"\nmatches' in why.replace(" matches", "\nmatches")
+    assert text_of(browser, "verdict") == "selected"
+    assert 'ids "1_**" matches' in why
     search_for(browser, "5_2_3")
     row_with(browser, "3_Part3").find_element("css selector", ".name").click()
     why = text_of(browser, "why")
@@ -170,15 +171,14 @@ def test_a_hostile_name_is_text(browser: Any, pages: Path) -> None:
     assert text_of(browser, "shown") == "1 found"
     assert "<img src=x" in row_with(browser, "onerror").text
     assert "\u202e" not in browser.page_source
-    assert browser.find_elements("css selector", "img") == []
+    assert browser.execute_script("return document.images.length") == 0
     assert browser.title.startswith("What ")
 
 
 def test_a_hundred_thousand_operations(browser: Any, pages: Path) -> None:
     """Only what is seen is in the document; the last one can be scrolled to and found."""
     open_page(browser, pages / "large.html")
-    told = json.loads(explain(pages, "--on", str(pages / "large.txt"), "--json"))
-    assert told["operations"] > 100_000
+    assert text_of(browser, "counts").startswith(f"41 of {MANY_LAYERS * 77 + 2:,} operations selected")
     browser.find_element("id", "unfold").click()
     assert 0 < len(rows(browser)) < 200
     browser.execute_script("const tree = document.getElementById('tree'); tree.scrollTop = tree.scrollHeight;")
