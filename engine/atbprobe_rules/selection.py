@@ -151,7 +151,8 @@ class ConditionTerm:
     """One alternative of `when`: the kinds of values that it asks an output for.
 
     With `above`, a bound that is finite and not negative, it takes every magnitude beyond it; an infinity is beyond
-    every bound, so `infinity` is set then too. NaN has no magnitude.
+    every bound, so `infinity` is set then too. NaN has no magnitude. A complex number is NaN if either part is, and
+    infinite if either part is.
     """
 
     nan: bool
@@ -161,12 +162,12 @@ class ConditionTerm:
 
     def accepts(self, value: complex) -> bool:
         """Tell whether one element of an output is such a value."""
-        magnitude = abs(value)
-        if math.isnan(magnitude):
+        number = complex(value)
+        if math.isnan(number.real) or math.isnan(number.imag):
             return self.nan
-        if math.isinf(magnitude):
+        if math.isinf(number.real) or math.isinf(number.imag):
             return self.infinity
-        return self.above is not None and magnitude > self.above
+        return self.above is not None and math.hypot(number.real, number.imag) > self.above
 
     def covers(self, other: ConditionTerm) -> bool:
         """Tell whether every value that `other` accepts is accepted here."""

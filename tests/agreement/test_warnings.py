@@ -65,7 +65,8 @@ TIMES: st.SearchStrategy[Config] = st.one_of(
     st.just({}),
 )
 unlimited = st.builds(dict.__or__, st.fixed_dictionaries({}, optional=FIELDS), TIMES)
-objects = unlimited | st.builds(dict.__or__, unlimited, st.fixed_dictionaries({}, optional=LIMITS))
+limits = st.fixed_dictionaries({}, optional=LIMITS).filter(bool)
+objects = unlimited | st.builds(dict.__or__, unlimited, limits)
 configs = st.builds(
     lambda config, rules: {"dump_enable": True, **config, **({"rules": rules} if rules else {})},
     objects,
@@ -147,6 +148,20 @@ def test_rules_that_select_nothing_or_add_nothing(config: Config) -> None:
         spans = spans_of(checked, Code.DEAD_RULE, Code.SHADOWED_RULE)
         whole = [rule.span for rule in checked.selection.rules if any(is_within(span, rule.span) for span in spans)]
         assert_each_and_all_can_go(checked.selection, whole, without_rules)
+
+
+@given(unlimited, limits)
+def test_a_copy_with_limits_adds_nothing_and_takes_nothing_over(rule: Config, limited: Config) -> None:
+    """But for the statistics of large tensors, where the rule itself keeps data alone."""
+    copy = {**rule, **limited}
+    behind, before = (check({"dump_enable": True, "rules": rules}) for rules in ([rule, copy], [copy, rule]))
+    if behind.selection is None or before.selection is None or spans_of(behind, Code.DEAD_RULE):
+        return
+    adds_statistics = "max_tensor_bytes" in limited and rule.get("task", "tensor") == "tensor"
+    shadowed = spans_of(behind, Code.SHADOWED_RULE)
+    assert shadowed == ([] if adds_statistics else [behind.selection.rules[1].span])
+    assert_each_and_all_can_go(behind.selection, shadowed, without_rules)
+    assert not spans_of(before, Code.SHADOWED_RULE)
 
 
 @given(configs)

@@ -156,6 +156,8 @@ def test_spellings_of_a_condition_are_one_program(when: str, bits: int, bound: f
     program, again = (compiled_config(json.dumps({"when": text}).encode()) for text in (when, written))
     assert program.actions[["condition", "condition_bound"]].tolist() == [(bits, bound)]
     assert program.conditions == (written,)
+    (asked,) = check_config(json.dumps({"when": when}).encode(), "config.json").require().rules
+    assert asked.when is not None and asked.when.text == written
     places = {"config_hash": HASH, "rule_name_records": again.rule_name_records}  # in texts of different lengths
     assert encode(replace(program, **places)) == encode(replace(again, **places))
 
