@@ -33,31 +33,53 @@ def diff_lines(diff: ConfigDiff, show_all: bool) -> Iterator[str]:
     operations = counted(len(diff.before.catalogue), "operation")
     yield f"{names[0]} -> {names[1]}: of {operations} {', '.join(counts)}"
     changed = sum(1 for difference in diff.differences if difference)
-    for shown, (process, node, more) in enumerate(_changed_nodes(diff, show_all)):
+    for shown, line in enumerate(_changed_lines(diff, show_all)):
         if shown == LINES_SHOWN and not show_all:
             yield f"... and more of {counted(changed, 'operation')}: --all shows them"
             return
-        mark, colour = _MARKS[diff.differences[node.index]]
-        below = f" and {node.count - 1:,} below" if node.uniform and node.count > 1 and not show_all else ""
-        alike = f"; {more:,} more alike after it" if more else ""
-        path = f"{process}/{_text(diff.before.catalogue.ops[node.index].path)}"
-        yield click.style(f"{mark} {path}{below}", fg=colour) + f"  ({printable(diff.words(node.index))}{alike})"
+        yield line
 
 
-def _changed_nodes(diff: ConfigDiff, unfolded: bool) -> Iterator[tuple[str, TreeNode, int]]:
-    """Yield the nodes with a difference, each with how many siblings after it are alike and left out.
+def _changed_lines(diff: ConfigDiff, unfolded: bool) -> Iterator[str]:
+    """Yield a line for each operation with a difference.
 
-    Of a subtree in which it is the same everywhere only the top; `unfolded`: all of them.
+    Of a subtree in which it is the same everywhere only the top, of siblings in a row that are alike only the first;
+    `unfolded`: all of them.
     """
     for tree in op_tree(diff.before.catalogue.ops, diff.marks):
-        waiting = list(reversed(list(folds(tree.layers))))
+        waiting: list[TreeNode | str] = _waiting(tree.layers, unfolded)
         while waiting:
-            fold = waiting.pop()
-            for node in fold.nodes if unfolded else fold.nodes[:1]:
-                if diff.marks[node.index]:
-                    yield _text(tree.head), node, 0 if unfolded else len(fold.nodes) - 1
-                if node.marked and (unfolded or not node.uniform):
-                    waiting.extend(reversed(list(folds(node.children))))
+            node = waiting.pop()
+            if isinstance(node, str):
+                yield node
+                continue
+            whole = node.uniform and not unfolded
+            if diff.marks[node.index]:
+                yield _changed_line(diff, node, whole)
+            if node.marked and not whole:
+                waiting += _waiting(node.children, unfolded)
+
+
+def _waiting(siblings: list[TreeNode], unfolded: bool) -> list[TreeNode | str]:
+    """Return siblings from the last to the first, with a line in place of those that are folded."""
+    found: list[TreeNode | str] = []
+    for fold in folds(siblings):
+        if unfolded:
+            found += fold.nodes
+            continue
+        found.append(fold.first)
+        if len(fold.nodes) > 1 and fold.first.marked:
+            name = _text(fold.first.component.partition(b"_")[2])
+            found.append(f"  {len(fold.nodes) - 1:,} more {name} alike, up to {_text(fold.nodes[-1].component)}")
+    return found[::-1]
+
+
+def _changed_line(diff: ConfigDiff, node: TreeNode, whole: bool) -> str:
+    op = diff.before.catalogue.ops[node.index]
+    mark, colour = _MARKS[diff.differences[node.index]]
+    below = f" and {node.count - 1:,} below" if whole and node.count > 1 else ""
+    said = click.style(f"{mark} {_text(op.head)}/{_text(op.path)}{below}", fg=colour)
+    return f"{said}  ({printable(diff.words(node.index))})"
 
 
 def _rule_lines(verdict: RuleVerdict, source: Source) -> Iterator[str]:

@@ -50,7 +50,7 @@ def catalogue_of_word(word: str) -> Catalogue | None:
     parts = raw.split(b"/", 2)
     if len(parts) == 3 and not _PATH.fullmatch(raw):
         builder.add_directory(raw)
-    elif _PATH.fullmatch(raw):
+    elif _PATH.fullmatch(raw) and not _IDS.fullmatch(word):
         builder.add_op(UNKNOWN_HEAD, raw)
         builder.notes.append("the device is not known: name the operation as <device>_<pid>/<round>/<path>")
     else:
