@@ -158,6 +158,4 @@ def with_changes(config: Config, bit: int, changes: Sequence[Change]) -> Config:
     for change in changes:
         place = made if change.field == DUMP_ENABLE.name else target
         place[change.field] = change.value
-        if change.field == "exec_range":
-            place.pop("next", None)
     return made

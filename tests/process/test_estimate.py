@@ -98,6 +98,16 @@ def test_rounds_that_are_all_alike_are_counted_from_one(probed: Probed) -> None:
         assert written(run.data) == estimated(config, catalogue, STEPS).total, name
 
 
+def test_what_max_bytes_ends_is_bounded(probed: Probed) -> None:
+    catalogue = recorded_run(probed)
+    config = {"dump_enable": True, "exec_range": "all", "save_child": True, "filter_level": 0, "max_bytes": 200_000}
+    found = estimated(config, catalogue)
+    run = another(probed, "run")
+    run_model(run, config)
+    assert found.recorded is not None and found.limited is not None
+    assert 200_000 <= written(run.data).bytes <= found.limited < found.recorded.bytes
+
+
 def test_the_order_of_executions_does_not_matter(probed: Probed) -> None:
     """`next` counts executions by their rounds."""
     catalogue = recorded_run(probed)

@@ -73,11 +73,14 @@ def byte_lines(report: SelectionReport) -> Iterator[str]:
         yield f"data in a round: {_amount(found.round.tensors, found.round.bytes)}"
         if found.total is None:
             rounds = free.bytes // max(found.round.bytes, 1)
-            yield f"data in all: no end, every round more; what is free takes {counted(rounds, 'round')}"
+            yield f"data in all: every round more, without end; what is free takes {counted(rounds, 'round')}"
         else:
             yield f"data in all: at most {_amount(found.total.tensors, found.total.bytes)}"
-            if found.total.bytes > free.bytes:
+            most = found.total.bytes if found.limited is None else min(found.total.bytes, found.limited)
+            if most > free.bytes:
                 yield click.style("  which is more than there is free", fg="red", bold=True)
+        if found.limited is not None and (found.total is None or found.limited < found.total.bytes):
+            yield f"max_bytes ends it: at most {decimal(found.limited)}"
         if found.recorded is not None:
             yield f"in a run like the recorded one: {_amount(found.recorded.tensors, found.recorded.bytes)}"
         yield f"free in {printable(str(free.folder))}: {decimal(free.bytes)}"

@@ -3,7 +3,7 @@
 One round is every selected op once, each with the largest tensors that it is known with. All rounds are that times
 how often each set of rules is in force. What is known of a run that was recorded is counted as it was, execution by
 execution, each with its own round and sizes. With filter_level 0 that is what another such run writes; a reference
-in place of a tensor, and `when`, make it less, so that it is the most.
+in place of a tensor, `when`, and a rule that ends make it less, so that it is the most.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Estimate:
     round: Amount
     """In a round in which all rules are in force."""
     total: Amount | None
-    """In all rounds; None if there is no end."""
+    """In all rounds; None if there is no end. That `max_bytes` may end it earlier is not in it."""
+    limited: int | None
+    """The most bytes before all rules are ended by `max_bytes`, in all processes; None if that does not end them."""
     recorded: Amount | None
     """In the executions that the catalogue tells of; None if it tells of none with its round."""
     unsized: int
@@ -102,6 +104,7 @@ def estimate(selection: OpSelection, rounds: int | None = None) -> Estimate:
     return Estimate(
         table.amount(program, selection.rules),
         _total(table, selection, rounds),
+        _limited(selection, op_bytes),
         _recorded(catalogue, selection, rounds),
         int(np.count_nonzero(selection.selected & ~known)),
         op_bytes,
@@ -127,6 +130,23 @@ def _total(table: TensorTable, selection: OpSelection, rounds: int | None) -> Am
         times = (after if rounds is None else min(after, rounds)) - before
         total += table.amount(program, selection.rules & np.uint64(taking)).times(times)
     return total
+
+
+def _limited(selection: OpSelection, op_bytes: npt.NDArray[np.int64]) -> int | None:
+    """Each process counts for itself, and finishes what is under way, which is at most a round."""
+    program = selection.program
+    together = int(program.program["max_bytes"][0])
+    limits = []
+    for bit, action in enumerate(program.actions):
+        if (action["input_tasks"] | action["output_tasks"]) & Tasks.TENSOR and selection.selects(bit).any():
+            limits.append(int(action["max_bytes"]))
+    most = [together] if together else []
+    most += [sum(limits)] if limits and all(limits) else []
+    if not most:
+        return None
+    ops = selection.catalogue.ops
+    processes = {ops[index].head for index in np.flatnonzero(op_bytes).tolist()}
+    return min(most) * len(processes) + int(op_bytes.sum(dtype=object))
 
 
 def _without(counts: dict[int, int], rules: int) -> dict[int, int]:

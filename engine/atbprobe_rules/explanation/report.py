@@ -126,6 +126,7 @@ class SelectionReport:
             "bytes": {
                 "round": _amount(found.round),
                 "total": _amount(found.total),
+                "limited": found.limited,
                 "recorded": _amount(found.recorded),
                 "operations_without_sizes": found.unsized,
                 "free": self.free_space.bytes,
