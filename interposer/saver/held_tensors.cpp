@@ -90,7 +90,7 @@ void HeldTensors::hold(const TensorCall& call, Side side, const SaveOrder& order
         SaveItem item = borrowed_item(SaveItem::Kind::kTensor, call, order, nullptr);
         if (order.filter_level == kFilterKernels && is_kernel(item.path.operations)) item.order.tasks &= ~kTaskTensor;
         if (call.data == nullptr || item.order.tasks == 0) item.call.bytes = 0;
-        std::unique_ptr<Held> held(new Held);
+        auto held = std::make_unique<Held>();
         held->side = side;
         held->bytes = call.bytes;
         if ((item.order.tasks & kTaskTensor) != 0) keep_data(saver, item, held.get());
