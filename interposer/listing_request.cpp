@@ -99,9 +99,8 @@ int append_to_answer(const std::string& channel_folder, const ListingRequest& re
     if (folder.get() < 0) return folder.get();
     const AnswerName name = answer_name();
     off_t size = 0;
-    const FileDescriptor file(written == 0
-                                  ? create_private_file(folder.get(), name.text)
-                                  : open_private_file(folder.get(), name.text, O_WRONLY | O_APPEND, &size));
+    const FileDescriptor file(written == 0 ? create_private_file(folder.get(), name.text)
+                                           : open_private_file(folder.get(), name.text, O_WRONLY | O_APPEND, &size));
     if (file.get() < 0) return file.get();
     if (static_cast<size_t>(size) != written) return -EPROTO;
     return write_whole(file.get(), bytes.data(), bytes.size());

@@ -67,9 +67,7 @@ void add_tensors(std::string* content, const TensorDescriptions& side) {
 }  // namespace
 
 OpsListing::OpsListing(const ListingRequest& request, std::string channel_folder)
-    : request_(request),
-      channel_folder_(std::move(channel_folder)),
-      buffer_(kListingMagic, sizeof(kListingMagic)) {}
+    : request_(request), channel_folder_(std::move(channel_folder)), buffer_(kListingMagic, sizeof(kListingMagic)) {}
 
 OpsListing::~OpsListing() { g_written.fetch_sub(written_, std::memory_order_relaxed); }
 

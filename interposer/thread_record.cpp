@@ -31,8 +31,8 @@ void release_thread_record(void* record) {
 }  // namespace
 
 const std::atomic<uint64_t> kReplacedWord{kNotStarted};
-ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0, false, false, 0, &kSilentBell, 0,
-                         nullptr, {}, false, nullptr};
+ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0,      false, false, 0,
+                         &kSilentBell,     0, nullptr, {}, false,   nullptr};
 __thread ThreadRecord* t_record = &g_no_thread;
 
 ThreadRecord* make_thread_record() {

@@ -33,12 +33,12 @@ struct alignas(64) ThreadRecord {
     CounterLane* lane;
     int64_t open_in_lane;  // what the thread has added to the lane's `ops_open`; 0 without a lane
     bool lane_is_shared;
-    bool has_new_rules;   // and has not been asked about a directory under them
-    uint64_t lane_epoch;  // of the slot that the lane is in
+    bool has_new_rules;                 // and has not been asked about a directory under them
+    uint64_t lane_epoch;                // of the slot that the lane is in
     const std::atomic<uint64_t>* bell;  // of that slot; never null
     uint64_t bell_heard;                // what it said when there was no request left to answer
     OpsListing* listing;                // for the request that is being answered; null without one
-    RoundsSeen rounds;    // since `program` was taken
+    RoundsSeen rounds;                  // since `program` was taken
     bool in_use;
     ThreadRecord* next;
 };
