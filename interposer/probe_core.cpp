@@ -72,7 +72,7 @@ bool look_up_round(uint64_t round) noexcept {
     if (thread == &g_no_thread) return false;
     const bool in_range = thread->chain.ask_round(thread->program, thread->generation, round);
     if (thread->rounds.add(round, thread->chain.rules_of_round())) at_next_step(*thread);
-    if (__builtin_expect(thread->listing != nullptr, 0)) return list_round(thread, round);
+    if (hears_bell(*thread)) return list_round(thread, round) || in_range;
     return in_range;
 }
 

@@ -71,7 +71,6 @@ void look_for_request(ThreadRecord* thread) {
         if (!found) return;
         thread->listing = new OpsListing(request, std::move(folder));
         thread->bell_heard = kListening;
-        take_every_question(thread);
     } catch (const std::exception&) {
         fail(thread, "out of memory");
     }
@@ -89,6 +88,7 @@ void move_to_bell(ThreadRecord* thread, const std::atomic<uint64_t>* bell) {
 bool list_executed(ThreadRecord* thread) noexcept {
     if (thread->listing == nullptr) {
         look_for_request(thread);
+        if (thread->listing != nullptr) take_every_question(thread);
         return false;
     }
     const bool wanted = with_listing(thread, [](OpsListing& listing) { return listing.executed(); });
@@ -98,6 +98,8 @@ bool list_executed(ThreadRecord* thread) noexcept {
 }
 
 bool list_round(ThreadRecord* thread, uint64_t round) noexcept {
+    if (thread->listing == nullptr) look_for_request(thread);
+    if (thread->listing == nullptr) return false;
     take_every_question(thread);
     thread->listing->round_asked(round);
     return true;

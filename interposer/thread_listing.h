@@ -1,7 +1,7 @@
 // The listing of one thread: how it hears of a request, and how the host's questions get to it.
 //
-// Without a request a thread compares its bell with what it has heard of it, once for each op that was executed, and
-// nothing else. With one, every question of the thread takes the slow way until its listing is over.
+// Without a request a thread compares its bell with what it has heard of it, once for each op that was executed and
+// with each new round, and nothing else. With one, every question of the thread takes the slow way until its listing is over.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ void move_to_bell(ThreadRecord* thread, const std::atomic<uint64_t>* bell);
 // An op was executed, and `hears_bell`: whether the host is to report its tensors.
 __attribute__((cold)) bool list_executed(ThreadRecord* thread) noexcept;
 
-// On a thread that has a listing: the host's questions, behind the rules' own answers. True: the host is to go on.
+// The host's questions, behind the rules' own answers, the first one where `hears_bell`, the others on a thread that
+// has a listing. True: the host is to go on.
 __attribute__((cold)) bool list_round(ThreadRecord* thread, uint64_t round) noexcept;
 __attribute__((cold)) bool list_dir(ThreadRecord* thread, const char* dir, size_t length) noexcept;
 __attribute__((cold)) bool list_pass(ThreadRecord* thread, Pass pass) noexcept;
