@@ -18,6 +18,8 @@ from atbprobe_rules.listing.ops import KERNEL, UNKNOWN_DEVICE, ListedOp, ListedT
 from atbprobe_rules.listing.processes import Listing, ProcessListing
 
 INDENT = "  "
+FILE_COLUMNS = 1000
+"""In a file or a pipe lines are as long as they need to be."""
 
 
 @dataclass
@@ -43,6 +45,8 @@ class _Layer:
 def print_listing(listing: Listing, *, show_all: bool) -> None:
     """Print a table for each process, one for all processes that have listed the same."""
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = FILE_COLUMNS
     for alike in _groups(listing, show_all=show_all):
         first = alike[0]
         console.print(Text(_title(first, alike[1:])), soft_wrap=True)
@@ -95,7 +99,9 @@ def _layers(ops: Sequence[ListedOp]) -> list[_Layer]:
 
 def _table(ops: Sequence[ListedOp], *, show_all: bool) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("id path", "operation or kernel", "inputs", "outputs"):
+    for title in ("id path", "operation or kernel"):
+        table.add_column(title, overflow="fold", no_wrap=True)
+    for title in ("inputs", "outputs"):
         table.add_column(title, overflow="fold")
     table.add_column("bytes", justify="right", no_wrap=True)
     layers = _layers(ops)

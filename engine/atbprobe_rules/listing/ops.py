@@ -98,8 +98,9 @@ def ops_of(pid: int, records: Iterable[AskedOp | ReportedTensors]) -> list[Liste
     """Return the ops that a thread of process `pid` has told of, in the order in which they began."""
     gathered: dict[tuple[bytes, int, int], _Gathered] = {}
     for record in records:
-        one = _asked(gathered, record) if isinstance(record, AskedOp) else _reported(gathered, record)
-        if isinstance(record, ReportedTensors):
+        if isinstance(record, AskedOp):
+            _asked(gathered, record)
+        elif (one := _reported(gathered, record)) is not None:
             one.inputs = [_tensor(raw) for raw in record.inputs]
             one.outputs = [_tensor(raw) for raw in record.outputs]
     return [_listed(pid, one) for one in gathered.values()]
@@ -110,9 +111,11 @@ def _asked(gathered: dict[tuple[bytes, int, int], _Gathered], record: AskedOp) -
     return gathered.setdefault((_path(record.dir), record.round, 0), new)
 
 
-def _reported(gathered: dict[tuple[bytes, int, int], _Gathered], record: ReportedTensors) -> _Gathered:
+def _reported(gathered: dict[tuple[bytes, int, int], _Gathered], record: ReportedTensors) -> _Gathered | None:
     told = _TENSOR_FILE.sub(b"", record.path)
     directory = record.dir
+    if not told and not directory:
+        return None  # it may belong to anything
     if record.is_kernel:
         if directory and (not told or directory.rpartition(b"/")[0] == told):
             return _asked(gathered, AskedOp(True, record.round, directory))
