@@ -36,7 +36,7 @@ demo: $(PACKAGE)  ## Dump from a small model on the CPU, changing the rules whil
 	$(BIN)/atbprobe-rules demo
 
 test: $(PACKAGE) peer  ## Run the tests (PYTEST="-k word" passes arguments on)
-	$(BIN)/python -m pytest -m "not soak" $(PYTEST)
+	$(BIN)/python -m pytest -m "not soak" --numprocesses auto --maxprocesses 8 --dist worksteal $(PYTEST)
 
 test-soak: $(PACKAGE) peer  ## Run the long tests, and hypothesis with many more examples
 	ATBPROBE_TEST_PROFILE=long $(BIN)/python -m pytest --timeout 1800 $(PYTEST)

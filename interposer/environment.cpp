@@ -33,6 +33,8 @@ struct Environment {
     int log_level = kDefaultLogLevel;
     bool has_queue_bytes = false;
     uint64_t queue_bytes = 0;
+    bool has_held_bytes = false;
+    uint64_t held_bytes = 0;
     uint32_t writers = 0;  // 0 if unset
     bool has_min_free = false;
     uint64_t min_free = 0;
@@ -91,6 +93,7 @@ void say_if_refused(Reading reading, const char* name) {
 struct Readings {
     Reading log_level;
     Reading queue_bytes;
+    Reading held_bytes;
     Reading writers;
     Reading min_free;
     Reading fsync;
@@ -104,6 +107,9 @@ Readings read_into(Environment* target) {
     readings.queue_bytes =
         read_number("ATBPROBE_QUEUE_BYTES", 0, std::numeric_limits<int64_t>::max(), true, &target->queue_bytes);
     target->has_queue_bytes = readings.queue_bytes == Reading::kRead;
+    readings.held_bytes =
+        read_number("ATBPROBE_HELD_BYTES", 0, std::numeric_limits<int64_t>::max(), true, &target->held_bytes);
+    target->has_held_bytes = readings.held_bytes == Reading::kRead;
     number = 0;
     readings.writers = read_number("ATBPROBE_WRITERS", 1, kMaxWriters, false, &number);
     target->writers = static_cast<uint32_t>(number);
@@ -141,6 +147,7 @@ const Environment& environment() {
     }
     say_if_refused(readings.log_level, "ATB_AIT_LOG_LEVEL");
     say_if_refused(readings.queue_bytes, "ATBPROBE_QUEUE_BYTES");
+    say_if_refused(readings.held_bytes, "ATBPROBE_HELD_BYTES");
     say_if_refused(readings.writers, "ATBPROBE_WRITERS");
     say_if_refused(readings.min_free, "ATBPROBE_MIN_FREE");
     say_if_refused(readings.fsync, "ATBPROBE_FSYNC");
@@ -165,6 +172,18 @@ uint64_t environment_queue_bytes() {
     const Environment& settings = environment();
     if (settings.has_queue_bytes) return settings.queue_bytes;
     return std::clamp(memory_limit() / 8, kMinDefaultQueue, kMaxDefaultQueue);
+}
+
+uint64_t environment_held_bytes() {
+    const Environment& settings = environment();
+    if (settings.has_held_bytes) return settings.held_bytes;
+    static std::atomic<uint64_t> known{0};
+    uint64_t bytes = known.load(std::memory_order_relaxed);
+    if (bytes == 0) {
+        bytes = std::max(environment_queue_bytes() / 4, uint64_t{1});
+        known.store(bytes, std::memory_order_relaxed);
+    }
+    return bytes;
 }
 
 uint32_t environment_writers() {

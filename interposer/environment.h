@@ -10,6 +10,8 @@
 //   ATBPROBE_RUNTIME_DIR  folder of the channels; default: /dev/shm/atbprobe-<uid>
 //   ATBPROBE_QUEUE_BYTES  memory for tensors that wait to be written, as a number of bytes or "64 MiB"; 0: none waits;
 //                         default: the smaller of 1 GiB and an eighth of the memory that this process may use
+//   ATBPROBE_HELD_BYTES   memory for tensors that wait until a condition on their operation is decided, as above; what
+//                         does not fit waits in a file; default: a quarter of that for the queue
 //   ATBPROBE_MIN_FREE     bytes of the output's file system that stay free, as above; 0: none; default: the smaller of
 //                         2 GiB and 5% of the file system
 //   ATBPROBE_FSYNC        1: what is written is on the disk before it counts as saved; default: 0
@@ -31,6 +33,9 @@ int environment_log_level();
 
 // The default is looked up in /proc and the cgroup file system at each call.
 uint64_t environment_queue_bytes();
+
+// The default is looked up once.
+uint64_t environment_held_bytes();
 
 uint32_t environment_writers();
 

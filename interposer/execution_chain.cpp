@@ -3,10 +3,15 @@
 #include "always_inline.h"
 
 namespace atbprobe {
+namespace {
+
+uint64_t ended_rules(const Program& program) { return program.budgets == nullptr ? 0 : program.budgets->ended(); }
+
+}  // namespace
 
 bool ExecutionChain::ask_round(const Program* program, uint64_t generation, uint64_t round) {
     round_ = round;
-    rules_ = program == nullptr ? 0 : rules_by_round(program->view, round);
+    rules_ = program == nullptr ? 0 : rules_by_round(program->view, round) & ~ended_rules(*program);
     const bool in_range = rules_ != 0 || open_.any_begun_in_round(round);
     // A yes without rules holds for as long as something is open. After a no nothing is opened.
     known_under_ = rules_ != 0 || !in_range ? generation : kNoGeneration;
@@ -45,7 +50,9 @@ uint32_t ExecutionChain::filter_level_for(const ProgramView& program, const Open
 
 ATBPROBE_INLINE bool ExecutionChain::open_operation(const Program* program, const char* dir, size_t length) {
     const uint64_t rules = rules_for(program, dir, length);
-    return rules != 0 && open_.open(round_, dir, length, rules) != nullptr;
+    // Asked again, since what ended may have ended since the round was asked about.
+    if (rules == 0 || (rules & ~ended_rules(*program)) == 0) return false;
+    return open_.open(round_, dir, length, rules) != nullptr;
 }
 
 // The before pass of the innermost operation, which is a candidate. Here, and only here, an execution counts for
@@ -57,17 +64,27 @@ bool ExecutionChain::begin(const Program* program) {
     if ((operation->rules & view.next_rules) != 0) {
         const uint64_t earlier = program->executions->add(open_.innermost_dir(), operation->dir_length);
         operation->rules = rules_by_next(view, operation->rules, earlier);
-        if (operation->rules == 0) {
-            open_.close_innermost();
-            return grant(false);
-        }
+        if (operation->rules == 0) return refuse_innermost();
     }
+    if (program->budgets != nullptr && !begin_limited(program, operation)) return refuse_innermost();
     operation->tasks = tasks_of_rules(view, operation->rules);
     operation->filter_level = filter_level_for(view, *operation);
     if (!operation->begun) open_.begin_innermost();
     operation->is_current = true;
-    begun_rules_ = operation->rules;
+    begun_rules_ = operation->limited == nullptr ? operation->rules : operation->limited->kept();
     return grant(operation->tasks.input != 0);
+}
+
+bool ExecutionChain::begin_limited(const Program* program, OpenOperation* operation) {
+    operation->limited = LimitedOperation::begin(*program, operation->rules);
+    if (operation->limited == nullptr) return false;
+    operation->rules = operation->limited->rules();
+    return true;
+}
+
+bool ExecutionChain::refuse_innermost() {
+    open_.close_innermost();
+    return grant(false);
 }
 
 // The before pass of an operation that had begun already: the same round, and so the same execution, once more. It is
@@ -77,19 +94,18 @@ bool ExecutionChain::begin_again(const Program* program) {
     operation->after_asked = false;
     has_news_ = true;
     if (operation->is_current) {
-        begun_rules_ = operation->rules;
+        begun_rules_ = operation->limited == nullptr ? operation->rules : operation->limited->begin_again();
         return grant(operation->tasks.input != 0);
     }
+    open_.close_limited(operation);
     operation->rules = rules_for(program, open_.innermost_dir(), operation->dir_length);
-    if (operation->rules != 0) return begin(program);
-    open_.close_innermost();
-    return grant(false);
+    return operation->rules != 0 ? begin(program) : refuse_innermost();
 }
 
 // The after pass of an operation that has begun. Its tensors and its parameters are still to come.
 bool ExecutionChain::end(OpenOperation* operation) {
     operation->after_asked = true;
-    return grant(operation->tasks.output != 0);
+    return grant(operation->limited == nullptr ? operation->tasks.output != 0 : operation->limited->wants_outputs());
 }
 
 bool ExecutionChain::grant(bool granted) {
@@ -127,10 +143,16 @@ bool ExecutionChain::ask_pass(const Program* program, Pass pass) {
     return operation->begun ? begin_again(program) : begin(program);
 }
 
-bool ExecutionChain::ask_param() const { return stage_ == Stage::kDir && open_.innermost()->begun; }
+bool ExecutionChain::ask_param() {
+    if (stage_ != Stage::kDir || !open_.innermost()->begun) return false;
+    const OpenOperation* operation = open_.innermost();
+    if (operation->limited == nullptr) return true;
+    if (operation->after_asked) operation->limited->settle();
+    return operation->limited->kept() != 0;
+}
 
 SaveOrder ExecutionChain::order_for(const char* path, size_t length) const {
-    if (stage_ != Stage::kGranted || !open_.innermost_contains(path, length)) return {};
+    if (!owns_tensor(path, length)) return {};
     const OpenOperation* operation = open_.innermost();
     const uint32_t tasks = pass_ == Pass::kBefore ? operation->tasks.input : operation->tasks.output;
     return {tasks, operation->filter_level};
@@ -142,10 +164,16 @@ uint64_t ExecutionChain::take_begun_rules() {
     return rules;
 }
 
-void ExecutionChain::forget_everything() {
+void ExecutionChain::close_everything() {
     forget_questions();
     begun_rules_ = 0;
-    open_.clear();
+    open_.close_all();
+}
+
+void ExecutionChain::forget_everything(bool is_own_thread) {
+    forget_questions();
+    begun_rules_ = 0;
+    open_.forget(is_own_thread);
 }
 
 }  // namespace atbprobe

@@ -47,16 +47,20 @@ class ExecutionChain {
 
     bool ask_dir(const Program* program, const char* dir, size_t length);
     bool ask_pass(const Program* program, Pass pass);
-    bool ask_param() const;
+    bool ask_param();
 
     // What to keep of a tensor whose file is `path`: nothing unless the pass was granted and the file is the
     // operation's own.
     SaveOrder order_for(const char* path, size_t length) const;
 
-    // Whether `path` is a file of the operation whose parameters were just granted.
-    bool owns_param(const char* path, size_t length) const {
-        return ask_param() && open_.innermost_contains(path, length);
+    // The operation that a tensor belongs to if it was granted and its rules have conditions or budgets; null
+    // otherwise.
+    LimitedOperation* limited_for(const char* path, size_t length) const {
+        return owns_tensor(path, length) ? open_.innermost()->limited : nullptr;
     }
+
+    // Whether `path` is a file of the operation whose parameters were just granted.
+    bool owns_param(const char* path, size_t length) { return ask_param() && open_.innermost_contains(path, length); }
 
     // The host is through with an operation; it says so last of all, of those that are refused, too.
     void operation_executed() { open_.close_asked(); }
@@ -84,7 +88,10 @@ class ExecutionChain {
         open_.outdate();
         has_news_ = true;
     }
-    void forget_everything();
+    // The thread ends, or its process: what is open will see no end.
+    void close_everything();
+    // In a forked child.
+    void forget_everything(bool is_own_thread);
 
     // So that the next question is asked in full, which changes no answer.
     void forget_remembered() {
@@ -109,11 +116,16 @@ class ExecutionChain {
         has_news_ = true;  // some may not be on the way
         return open_.find(round_, dir, length);
     }
+    bool owns_tensor(const char* path, size_t length) const {
+        return stage_ == Stage::kGranted && open_.innermost_contains(path, length);
+    }
     bool open_operation(const Program* program, const char* dir, size_t length);
     uint64_t rules_for(const Program* program, const char* dir, size_t length);
     bool ask_dir_behind_pass(const Program* program, const char* dir, size_t length);
     uint32_t filter_level_for(const ProgramView& program, const OpenOperation& operation) const;
     bool begin(const Program* program);
+    bool begin_limited(const Program* program, OpenOperation* operation);
+    bool refuse_innermost();
     bool begin_again(const Program* program);
     bool end(OpenOperation* operation);
     bool grant(bool granted);

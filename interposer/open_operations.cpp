@@ -52,7 +52,7 @@ OpenOperation* OpenOperations::open(uint64_t round, const char* dir, size_t leng
     const size_t known = count_ == 0 ? 0 : operations_[count_ - 1].dir_length;
     memcpy(dir_ + known, dir + known, length - known);
     OpenOperation* operation = &operations_[count_++];
-    *operation = OpenOperation{round, length, rules, {}, 0, false, true, false};
+    *operation = OpenOperation{round, length, rules, {}, 0, false, true, false, nullptr};
     return operation;
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "limited_operation.h"
 #include "program_evaluator.h"
 
 namespace atbprobe {
@@ -18,9 +19,10 @@ struct OpenOperation {
     uint64_t rules;
     Tasks tasks;
     uint32_t filter_level;
-    bool begun;        // its before pass was asked for; until then it is only a candidate, and has rules alone
-    bool is_current;   // it was decided under the program in force
-    bool after_asked;  // nothing is below it any more
+    bool begun;                 // its before pass was asked for; until then it is only a candidate, and has rules alone
+    bool is_current;            // it was decided under the program in force
+    bool after_asked;           // nothing is below it any more
+    LimitedOperation* limited;  // null unless its rules have conditions or budgets
 };
 
 // Plain memory, zero-initialised, grown as needed and kept: it belongs to a thread record, which is never destroyed.
@@ -37,7 +39,14 @@ class OpenOperations {
         ++begun_;
     }
     void close_innermost() {
-        if (operations_[--count_].begun) --begun_;
+        OpenOperation* operation = &operations_[--count_];
+        if (operation->begun) --begun_;
+        close_limited(operation);
+    }
+    static void close_limited(OpenOperation* operation) {
+        if (__builtin_expect(operation->limited == nullptr, 1)) return;
+        operation->limited->close();
+        operation->limited = nullptr;
     }
 
     // Closes those whose after pass was asked for: the innermost ones.
@@ -66,7 +75,16 @@ class OpenOperations {
     void outdate() {
         for (size_t i = 0; i < count_; ++i) operations_[i].is_current = false;
     }
-    void clear() { count_ = begun_ = 0; }
+    void close_all() {
+        while (count_ != 0) close_innermost();
+    }
+    // In a forked child nothing of the parent's is saved; what other threads were at is not touched.
+    void forget(bool is_own_thread) {
+        for (size_t i = 0; is_own_thread && i < count_; ++i) {
+            if (operations_[i].limited != nullptr) operations_[i].limited->abandon();
+        }
+        count_ = begun_ = 0;
+    }
 
   private:
     bool is_on_the_way(const OpenOperation& operation, const char* dir, size_t length) const;

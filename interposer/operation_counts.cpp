@@ -20,8 +20,12 @@ void count_operation(ThreadRecord* thread) {
 }
 
 void count_selected(uint64_t rules) {
+    add_relaxed(process_counters().ops_selected, 1);
+    count_hits(rules);
+}
+
+void count_hits(uint64_t rules) {
     ProcessCounters& counters = process_counters();
-    add_relaxed(counters.ops_selected, 1);
     for (; rules != 0; rules &= rules - 1) add_relaxed(counters.hits[__builtin_ctzll(rules)], 1);
 }
 

@@ -14,6 +14,9 @@ void count_operation(ThreadRecord* thread);
 // One whose dump has begun, by these rules.
 void count_selected(uint64_t rules);
 
+// Hits of `rules` alone: of one that counts already.
+void count_hits(uint64_t rules);
+
 __attribute__((noinline)) void store_open_operations(ThreadRecord* thread);
 
 // Brings the thread's lane up to what is open on it. Whoever sees there that nothing is open can see all that was

@@ -52,6 +52,7 @@ __attribute__((noinline)) bool ask_new_dir(ThreadRecord* thread, const char* dir
 // At the end of the process, after the host's own exit handlers.
 __attribute__((destructor)) void drain_at_exit() {
     if (!process_is_probed()) return;
+    if (t_record != &g_no_thread) t_record->chain.close_everything();
     saver_drain();
     topology_finish();
 }
@@ -110,8 +111,14 @@ bool probe_kernel_executed() noexcept {
 void probe_report_io(const IoReport& report) noexcept { list_tensors(t_record, report); }
 
 void probe_save_tensor(const TensorCall& call) noexcept {
-    const SaveOrder order = t_record->chain.order_for(call.path.data(), call.path.size());
-    if (order.tasks != 0) save_tensor(call, order);
+    const ExecutionChain& chain = t_record->chain;
+    const SaveOrder order = chain.order_for(call.path.data(), call.path.size());
+    LimitedOperation* limited = chain.limited_for(call.path.data(), call.path.size());
+    if (__builtin_expect(limited != nullptr, 0)) {
+        limited->take(call, order.filter_level);
+    } else if (order.tasks != 0) {
+        save_tensor(call, order);
+    }
 }
 
 void probe_save_param(std::string_view json, std::string_view path) noexcept {

@@ -158,7 +158,7 @@ void after_fork_in_child() {
     g_counters.store(&g_private_counters, std::memory_order_release);
     memset(static_cast<void*>(&g_private_counters), 0, sizeof(g_private_counters));
     for (ThreadRecord* thread = all_thread_records(); thread != nullptr; thread = thread->next) {
-        thread->chain.forget_everything();
+        thread->chain.forget_everything(thread == t_record);
         thread->program = nullptr;
         thread->generation = kNotTaken;
         thread->lane = nullptr;  // it is in the parent's slot
@@ -180,6 +180,7 @@ void free_unused_programs(Process& self) {
         bool named = false;
         for (ThreadRecord* thread = all_thread_records(); thread != nullptr && !named; thread = thread->next)
             named = thread->program == program;
+        named = named || program->operations_open.load(std::memory_order_acquire) != 0;
         if (named) {
             link = &program->next_retired;
             continue;
@@ -194,6 +195,7 @@ void take_over_from_parent(Process& self, Notices* notices) {
     if (!self.has_inherited) return;
     self.has_inherited = false;
     if (self.program != nullptr && self.program->executions != nullptr) self.program->executions->clear();
+    if (self.program != nullptr && self.program->budgets != nullptr) self.program->budgets->clear();
     notices->dumping_is_on = process_is_dumping();
 }
 

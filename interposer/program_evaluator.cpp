@@ -176,4 +176,31 @@ Tasks tasks_of_rules(const ProgramView& program, uint64_t rules) {
     return tasks;
 }
 
+namespace {
+
+uint32_t tasks_of_rule(const ActionRecord& action, Side side, uint64_t bytes) {
+    const uint32_t tasks = side == Side::kInput ? action.input_tasks : action.output_tasks;
+    const bool is_too_large = action.max_tensor_bytes != 0 && bytes > action.max_tensor_bytes;
+    return is_too_large && (tasks & kTaskTensor) != 0 ? kTaskStatistics : tasks;
+}
+
+}  // namespace
+
+uint32_t tasks_of_tensor(const ProgramView& program, uint64_t rules, Side side, uint64_t bytes) {
+    uint32_t tasks = 0;
+    for (; rules != 0; rules &= rules - 1) {
+        tasks |= tasks_of_rule(program.actions[__builtin_ctzll(rules)], side, bytes);
+    }
+    return tasks;
+}
+
+uint64_t rules_for_data(const ProgramView& program, uint64_t rules, Side side, uint64_t bytes) {
+    uint64_t found = 0;
+    for (; rules != 0; rules &= rules - 1) {
+        const uint32_t tasks = tasks_of_rule(program.actions[__builtin_ctzll(rules)], side, bytes);
+        if ((tasks & kTaskTensor) != 0) found |= rules & -rules;
+    }
+    return found;
+}
+
 }  // namespace atbprobe

@@ -64,4 +64,13 @@ struct Tasks {
 };
 Tasks tasks_of_rules(const ProgramView& program, uint64_t rules);
 
+enum class Side { kInput, kOutput };
+
+// What one tensor of `bytes` is worth to a set of rules: of one that is larger than a rule's limit, that rule wants
+// statistics in place of the data.
+uint32_t tasks_of_tensor(const ProgramView& program, uint64_t rules, Side side, uint64_t bytes);
+
+// Those of `rules` that want the data of such a tensor.
+uint64_t rules_for_data(const ProgramView& program, uint64_t rules, Side side, uint64_t bytes);
+
 }  // namespace atbprobe

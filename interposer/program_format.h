@@ -131,6 +131,10 @@ struct PathAcceptRecord {
     uint64_t excluded;
 };
 
+// Bits of a task mask.
+inline constexpr uint32_t kTaskTensor = 1;
+inline constexpr uint32_t kTaskStatistics = 2;
+
 // What an output has to hold for a rule to keep an operation: any of these.
 inline constexpr uint32_t kConditionNan = 1;
 inline constexpr uint32_t kConditionInfinity = 2;

@@ -36,7 +36,7 @@ constexpr const char* kVerdictNames[] = {
 static_assert(sizeof(kVerdictNames) / sizeof(kVerdictNames[0]) == static_cast<size_t>(Verdict::kCount));
 
 constexpr uint32_t kMaxFilterLevel = 3;
-constexpr uint32_t kAllTasks = 3;
+constexpr uint32_t kAllTasks = kTaskTensor | kTaskStatistics;
 
 struct SectionTable {
     const uint8_t* image;

@@ -68,7 +68,8 @@ RuleList list_rules(const ProgramView& program, uint64_t rules) {
 
 uint64_t rules_without_hit(const ProgramView& program) {
     const ProcessCounters& counters = process_counters();
-    uint64_t without = program.program->enabled_rules;
+    // A rule with a condition may wait for it for as long as it takes.
+    uint64_t without = program.program->enabled_rules & ~program.conditional_rules;
     for (uint64_t rules = without; rules != 0; rules &= rules - 1) {
         const auto rule = static_cast<uint32_t>(__builtin_ctzll(rules));
         if (counters.hits[rule].load(std::memory_order_relaxed) != 0) without &= ~(rules & -rules);
@@ -112,6 +113,24 @@ void tell_idle_rules(const Program& program, const RoundsSeen& rounds) {
                     "`exec_range` the rounds count from the edit",
                     list_rules(view, too_late).text, static_cast<unsigned long long>(rounds.lowest));
     }
+}
+
+void tell_condition_met(const Program& program, uint64_t rules, std::string_view path) {
+    const uint64_t first = program.budgets->take_untold_kept(rules);
+    if (first == 0 || !may_tell()) return;
+    log_message(LogLevel::kWarning,
+                "%s: condition met by %.*s; its operation is kept, and so are others that meet it, without a word",
+                list_rules(program.view, first).text, static_cast<int>(path.size()), path.data());
+}
+
+void tell_ended_rules(const Program& program) {
+    const uint64_t ended = program.budgets->ended() & program.view.program->enabled_rules;
+    if (ended == 0) return;
+    const uint64_t first = program.budgets->take_untold_ended(ended);
+    if (first == 0 || !may_tell()) return;
+    log_message(LogLevel::kWarning,
+                "%s: ended, since enough was kept; nothing more is selected by %s until the next edit",
+                list_rules(program.view, first).text, (first & (first - 1)) == 0 ? "it" : "them");
 }
 
 }  // namespace atbprobe

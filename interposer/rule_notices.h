@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "rounds_seen.h"
 #include "rule_program.h"
@@ -19,5 +20,11 @@ void tell_rules_for_other_devices(const Program& program, const char* dir, size_
 // After kStepsUntilIdle steps: names the rules that could have selected something, and have not, and those whose rounds
 // were over before it began. One whose rounds are still to come is not named. Once for each program.
 void tell_idle_rules(const Program& program, const RoundsSeen& rounds);
+
+// To be called when conditional `rules` keep an operation, one of whose outputs is `path`. Said once for each rule.
+void tell_condition_met(const Program& program, uint64_t rules, std::string_view path);
+
+// Rules that have kept all that they were to keep. Said once for each rule.
+void tell_ended_rules(const Program& program);
 
 }  // namespace atbprobe

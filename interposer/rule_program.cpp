@@ -30,6 +30,10 @@ int make_program(const ImageCopy& copy, Program** program, Verdict* verdict) {
         made->executions = ExecutionCounts::create();
         if (made->executions == nullptr) error = -ENOMEM;
     }
+    if (*verdict == Verdict::kOk && needs_budgets(made->view)) {
+        made->budgets = new (std::nothrow) RuleBudgets{};
+        if (made->budgets == nullptr) error = -ENOMEM;
+    }
     if (*verdict == Verdict::kOk && error == 0) {
         *program = made;
     } else {
@@ -40,6 +44,7 @@ int make_program(const ImageCopy& copy, Program** program, Verdict* verdict) {
 
 void free_program(Program* program) {
     if (program->executions != nullptr) program->executions->destroy();
+    delete program->budgets;
     free(program->image);
     delete program;
 }

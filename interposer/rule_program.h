@@ -7,6 +7,7 @@
 #include "channel.h"
 #include "execution_counts.h"
 #include "program_verifier.h"
+#include "rule_budgets.h"
 
 namespace atbprobe {
 
@@ -15,7 +16,10 @@ struct Program {
     ProgramView view;
     void* image;
     ExecutionCounts* executions;  // null unless a rule has `next`
+    RuleBudgets* budgets;         // null unless there is anything to count, or a rule has a condition
     Program* next_retired;
+    // That were begun under it and are still to be decided by it, on all threads.
+    mutable std::atomic<uint64_t> operations_open;
     // What was said about these rules is not said again.
     mutable std::atomic<uint64_t> told_rules;  // as being for other devices
     mutable std::atomic<bool> has_told_devices;

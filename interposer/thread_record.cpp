@@ -19,7 +19,7 @@ ThreadRecord* g_threads = nullptr;
 void release_thread_record(void* record) {
     auto* thread = static_cast<ThreadRecord*>(record);
     t_record = &g_no_thread;
-    thread->chain.forget_everything();
+    thread->chain.close_everything();
     count_open(thread);
     end_listing(thread);
     const ProcessLock lock;

@@ -7,8 +7,9 @@ import shutil
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import psutil
@@ -41,6 +42,8 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Put the tests' folders into memory where that is possible: they hold tens of thousands of small files."""
+    config.stash[WORKER_OUTPUT] = WorkerOutput()
+    config.pluginmanager.register(config.stash[WORKER_OUTPUT])
     memory = Path("/dev/shm")
     if config.option.basetemp is None and os.access(memory, os.W_OK):
         folder = tempfile.mkdtemp(prefix=BASE_PREFIX, dir=memory)
@@ -56,6 +59,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count in each worker what the process that prints the summary never sees."""
+    if items:
+        output = getattr(items[0].config, "workeroutput", {})
+        output["deselected"] = output.get("deselected", 0) + len(items)
+
+
+class WorkerOutput:
+    """What the workers of a parallel run have left out: the same in each of them, since all collect everything."""
+
+    def __init__(self) -> None:
+        self.deselected = 0
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self.deselected = max(self.deselected, getattr(node, "workeroutput", {}).get("deselected", 0))
+
+
+WORKER_OUTPUT = pytest.StashKey[WorkerOutput]()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was not run, and why: a green run must not hide that half of it was skipped."""
@@ -63,13 +87,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "no reason given"
         for report in terminalreporter.stats.get("skipped", [])
     )
-    deselected = terminalreporter.stats.get("deselected", [])
+    deselected = (
+        len(terminalreporter.stats.get("deselected", [])) or terminalreporter.config.stash[WORKER_OUTPUT].deselected
+    )
     if skipped or deselected:
         terminalreporter.section("not run")
         for reason, count in skipped.most_common():
             terminalreporter.line(f"{count} skipped: {reason}")
         if deselected:
-            terminalreporter.line(f"{len(deselected)} deselected by -m or -k (`make test` leaves out soak)")
+            terminalreporter.line(f"{deselected} deselected by -m or -k (`make test` leaves out soak)")
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 #include "item_writer.h"
 
+#include <exception>
 #include <new>
 
 #include "anomaly_row.h"
@@ -16,6 +17,8 @@ bool ItemWriter::write(SaveItem* item, SaveItem** waiting) noexcept {
         }
     } catch (const std::bad_alloc&) {
         losses_->count(LossReason::kOutOfMemory, 0, item->call.path);
+    } catch (const std::exception&) {
+        losses_->count(LossReason::kWriteFailed, 0, item->call.path);
     }
     if (item->row != nullptr) rows_->finish(item->row);
     return true;

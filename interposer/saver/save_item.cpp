@@ -41,7 +41,7 @@ SaveItem borrowed_item(SaveItem::Kind kind, const TensorCall& call, const SaveOr
 
 uint64_t copy_size(const TensorCall& call) { return sizeof(SaveItem) + text_bytes(call) + kDataAlignment + call.bytes; }
 
-CopiedItem copy_item(const SaveItem& item) {
+CopiedItem copy_without_data(const SaveItem& item, std::byte** data) {
     void* memory = std::malloc(copy_size(item.call));
     if (memory == nullptr) return nullptr;
     CopiedItem copy(new (memory) SaveItem(item));
@@ -53,9 +53,16 @@ CopiedItem copy_item(const SaveItem& item) {
     call.path = copy_text(item.call.path, &end);
     copy->path = parse_path(item.kind, call.path);
     end += (kDataAlignment - reinterpret_cast<uintptr_t>(end) % kDataAlignment) % kDataAlignment;
-    if (call.bytes > 0) std::memcpy(end, item.call.data, call.bytes);
     call.data = end;
     copy->is_copy = true;
+    *data = reinterpret_cast<std::byte*>(end);
+    return copy;
+}
+
+CopiedItem copy_item(const SaveItem& item) {
+    std::byte* data = nullptr;
+    CopiedItem copy = copy_without_data(item, &data);
+    if (copy != nullptr && item.call.bytes > 0) std::memcpy(data, item.call.data, item.call.bytes);
     return copy;
 }
 

@@ -1,6 +1,7 @@
 // One thing to be saved: a tensor or a parameter file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,5 +47,8 @@ using CopiedItem = std::unique_ptr<SaveItem, SaveItemDeleter>;
 
 // A copy of `item`, of its texts and its data, in one piece of memory; null if there is none to be had.
 CopiedItem copy_item(const SaveItem& item);
+
+// The same with room for the data, which the caller has to fill: call.bytes from `*data` on.
+CopiedItem copy_without_data(const SaveItem& item, std::byte** data);
 
 }  // namespace atbprobe

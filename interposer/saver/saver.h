@@ -9,11 +9,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace atbprobe {
+#include "program_format.h"
 
-// Bits of a task mask; the same numbers as in the program image.
-inline constexpr uint32_t kTaskTensor = 1;
-inline constexpr uint32_t kTaskStatistics = 2;
+namespace atbprobe {
 
 // One call of Probe::SaveTensor, as given. `dtype` and `format` are decimal numbers in text, `dims` is "36,128",
 // `path` is relative to the data folder.

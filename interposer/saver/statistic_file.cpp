@@ -29,6 +29,8 @@ int retried(const Write& write) noexcept {
         return error == EBADF ? write() : error;
     } catch (const std::bad_alloc&) {
         return ENOMEM;
+    } catch (const std::exception&) {
+        return EIO;
     }
 }
 

@@ -6,13 +6,15 @@
 //
 // Of every SAVE_EVERY-th execution the tensors are saved where that is granted; 0: of none. Each line on stdin is
 // answered by one on stdout: how many executions of operations there were, how many of them were granted both passes,
-// and how many one pass alone or the wrong answer about their parameters. At the end of stdin the threads end.
+// how many one pass alone or the wrong answer about their parameters, and how many tensors were saved. At `stop`,
+// before it is answered, and at the end of stdin the threads end.
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,8 +31,12 @@ std::atomic<bool> g_is_over{false};
 std::atomic<uint64_t> g_executions{0};
 std::atomic<uint64_t> g_whole{0};
 std::atomic<uint64_t> g_halves{0};
+std::atomic<uint64_t> g_saves{0};
 
-void save(const std::string& path, uint64_t round) { Probe::SaveTensor("2", "9", "1", &round, sizeof round, path); }
+void save(const std::string& path, uint64_t round) {
+    Probe::SaveTensor("2", "9", "1", &round, sizeof round, path);
+    ++g_saves;
+}
 
 void count(bool before, bool after) {
     ++g_executions;
@@ -105,15 +111,23 @@ int main(int argc, char** argv) {
     }
     char* line = nullptr;
     size_t capacity = 0;
+    const auto stop = [&threads] {
+        g_is_over = true;
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+        threads.clear();
+    };
     while (getline(&line, &capacity, stdin) > 0) {
-        std::printf("%llu %llu %llu\n", static_cast<unsigned long long>(g_executions),
-                    static_cast<unsigned long long>(g_whole), static_cast<unsigned long long>(g_halves));
+        if (std::strcmp(line, "stop\n") == 0) {
+            stop();
+        }
+        std::printf("%llu %llu %llu %llu\n", static_cast<unsigned long long>(g_executions),
+                    static_cast<unsigned long long>(g_whole), static_cast<unsigned long long>(g_halves),
+                    static_cast<unsigned long long>(g_saves));
         std::fflush(stdout);
     }
     std::free(line);
-    g_is_over = true;
-    for (std::thread& thread : threads) {
-        thread.join();
-    }
+    stop();
     return 0;
 }

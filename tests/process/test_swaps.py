@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 import sys
 import time
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probed_host import Host, Probed, image_of
+from probed_host import Probed, image_of
+from swap_host import SwapHost
 
 from atbprobe_rules.channel import Channel, channel_folder, remove_channel, runtime_lock
 
@@ -26,29 +26,8 @@ PROGRAMS: list[dict[str, Any]] = [
     {**ON, "exec_range": "0-/3", "ids": "*_0", "rules": [{"name": "all"}, {"save_child": True, "next": 1}]},
     {**ON, "device": "4"},
 ]
-THREADS = 8
 SANITIZERS = {"tsan": ("thread", "libtsan.so"), "asan-ubsan": ("address,undefined", "libasan.so")}
 SECONDS = 60
-
-
-class SwapHost(Host):
-    """See tests/native/swap_stress.cpp."""
-
-    def __init__(self, probed: Probed, program: Path, environment: dict[str, str], save_every: int) -> None:
-        super().__init__(program, environment, [str(THREADS), str(save_every)])
-        self._probed = probed
-
-    def __enter__(self) -> SwapHost:
-        return self
-
-    def counts(self) -> tuple[int, int, int]:
-        """How many executions there were, how many were granted whole, and how many by halves."""
-        self.send("\n")
-        executions, whole, halves = map(int, self.read_line().split())
-        return executions, whole, halves
-
-    def resident_bytes(self) -> int:
-        return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def images(probed: Probed) -> list[bytes]:
@@ -57,13 +36,6 @@ def images(probed: Probed) -> list[bytes]:
         probed.write(rules)
         made.append(image_of(probed.config))
     return made
-
-
-def wait_for_executions(host: SwapHost, count: int) -> None:
-    """Wait until so many more have been executed."""
-    until = host.counts()[0] + count
-    while host.counts()[0] < until:
-        os.sched_yield()
 
 
 @pytest.mark.slow
@@ -79,9 +51,9 @@ def test_ten_thousand_swaps_leave_nothing_behind(probed: Probed) -> None:
         for _ in range(10):
             for _ in range(1000):
                 channel.publish(next(programs))
-            wait_for_executions(host, 1000)
+            host.wait_for_executions(1000)
             resident.append(host.resident_bytes())
-        executions, whole, halves = host.counts()
+        executions, whole, halves, _ = host.counts()
         assert halves == 0
         assert 0 < whole < executions
         growth = resident[-1] - resident[0]
@@ -119,8 +91,8 @@ def test_a_minute_of_swaps_under_a_sanitizer(probed: Probed, tmp_path: Path, san
                     remove_channel(channel.folder)
             channels += 1
         probed.publish_image(next(programs))
-        wait_for_executions(host, 1000)  # so that the host has found the last channel
-        executions, whole, halves = host.counts()
+        host.wait_for_executions(1000)  # so that the host has found the last channel
+        executions, whole, halves, _ = host.counts()
         messages = host.end()
     assert host.exit_code == 0, messages
     assert "Sanitizer" not in messages
