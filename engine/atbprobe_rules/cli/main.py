@@ -31,6 +31,7 @@ COMMANDS = {
     "explain": CommandPlace("explain", "Say which operations a config selects."),
     "watch": CommandPlace("watch", "Publish a config's rules whenever it changes."),
     "status": CommandPlace("status", "Show the rules in force and the processes that have them."),
+    "ops": CommandPlace("ops", "List the operations that the running processes execute."),
     "wait": CommandPlace("wait", "Wait until an edit has been taken everywhere."),
     "run": CommandPlace("run", "Run one command with the probe loaded."),
     "compile": CommandPlace("compile", "Compile rules to a file, for machines without Python."),
