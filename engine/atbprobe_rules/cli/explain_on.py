@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import click
 from atbprobe_rules.catalogue.ops import Catalogue
 from atbprobe_rules.catalogue.sources import SourceError, output_folder, read_catalogue
 from atbprobe_rules.cli.compiled_program import compile_whole_or_tell
+from atbprobe_rules.cli.config_option import absolute_config
 from atbprobe_rules.cli.exit_codes import ExitCode
 from atbprobe_rules.cli.selection_text import config_lines, selection_lines
 from atbprobe_rules.cli.why_text import diff_lines, why_lines
@@ -24,6 +26,7 @@ from atbprobe_rules.op_lines import OpsError
 from atbprobe_rules.whole_file import write_whole_file
 
 ANSWERS_SHOWN = 5
+SECONDS_TO_LIST = 10.0
 _FOR_OTHERS = 0o666  # as far as the umask lets them
 
 
@@ -51,7 +54,7 @@ def answer(question: Question, why: str | None, other: Path | None, html: Path |
     """Print the answer; at most one of the last three is given."""
     if why is not None:
         return _why(question, why)
-    catalogue = catalogue_of(question.sources)
+    catalogue = catalogue_of(question)
     if other is not None:
         return _diff(question, catalogue, other)
     report = question.report(catalogue)
@@ -65,12 +68,16 @@ def answer(question: Question, why: str | None, other: Path | None, html: Path |
     return question.exit_code(report.decided.count > 0)
 
 
-def catalogue_of(sources: Iterable[str]) -> Catalogue:
-    """Read what --on names; without a name, what this environment's processes have or have written."""
-    named = [source for source in sources if source]
+def catalogue_of(question: Question) -> Catalogue:
+    """Read what --on names; without a name, ask the running processes, else read what they have written."""
+    named = [source for source in question.sources if source]
     if not named:
+        running = _running(Path(question.config.source.filename))
+        if running is not None:
+            return running
         if not output_folder().is_dir():
-            raise click.UsageError(f"no operations are known: there is no {output_folder()}; name a source with --on")
+            nothing = f"no process is running and there is no {output_folder()}"
+            raise click.UsageError(f"no operations are known: {nothing}; name a source with --on")
         named = [str(output_folder())]
     try:
         return read_catalogue(named)
@@ -78,10 +85,33 @@ def catalogue_of(sources: Iterable[str]) -> Catalogue:
         raise click.UsageError(str(error)) from None
 
 
+def _running(config: Path) -> Catalogue | None:
+    """Ask the processes that follow this config, or else the one of this environment; None if there are none."""
+    from atbprobe_rules.catalogue.running import catalogue_of_listing
+    from atbprobe_rules.channel import Channel, ChannelError, channel_folder
+    from atbprobe_rules.listing.processes import list_ops
+
+    followed = os.environ.get("ATB_DUMP_CONFIG")
+    for path in dict.fromkeys([absolute_config(config), *([absolute_config(Path(followed))] if followed else [])]):
+        try:
+            with Channel.attach(channel_folder(str(path))) as channel:
+                listing = list_ops(channel, 1, SECONDS_TO_LIST)
+        except FileNotFoundError:
+            continue
+        except ChannelError as error:
+            click.echo(f"the running processes cannot be asked: {error}", err=True)
+            continue
+        if listing.ops:
+            return catalogue_of_listing(listing)
+        for process in listing.processes:
+            click.echo(f"process {process.pid} has listed no operation within {SECONDS_TO_LIST:g} s", err=True)
+    return None
+
+
 def _why(question: Question, word: str) -> ExitCode:
     named = catalogue_of_word(word)
     has_source = bool(question.sources) or output_folder().is_dir()
-    catalogue = catalogue_of(question.sources) if has_source else named
+    catalogue = catalogue_of(question) if has_source else named
     if catalogue is None:
         raise click.UsageError(
             f"{word!r} is no path of an operation; to find it by ids or name, name a source with --on"
