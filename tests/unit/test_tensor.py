@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,14 @@ def test_a_notebook_shows_hostile_names_as_text(tmp_path: Path, name: str) -> No
         assert "\x1b" not in text
         assert "a\nb" not in text
     assert "<b>&" not in shown
+
+
+def test_a_notebook_shows_the_beginning_of_what_is_large(tmp_path: Path) -> None:
+    size = 1 << 40
+    header = bin_file(b"", 0, str(size // 4)).replace(b"Length=0", b"Length=%d" % size)
+    path = put(tmp_path / "intensor0.bin", header.replace(b"data=0,0", b"data=0,%d" % size))
+    os.truncate(path, path.stat().st_size + size)
+    assert "begins with [0. 0. 0." in atbprobe_rules.load(path)._repr_html_()
 
 
 def test_a_notebook_shows_why_there_are_no_elements(tmp_path: Path) -> None:

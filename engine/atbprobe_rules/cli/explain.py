@@ -46,7 +46,11 @@ LINES_SHOWN = 40
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the tree to a page that needs no network."
 )
 @click.option(
-    "--rounds", "run_rounds", type=click.IntRange(min=1), help="How many rounds a run has, to count its bytes."
+    "--rounds",
+    "run_rounds",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many rounds a run has, to count its bytes.",
 )
 @click.option("--fail-empty", is_flag=True, help="End with 4 if nothing is selected.")
 @click.option(

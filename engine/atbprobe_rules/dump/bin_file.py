@@ -1,7 +1,7 @@
 """A .bin on disk: opened so that nothing hostile is waited for or followed, measured, and its data read.
 
 The data lie behind the header as they were in memory. Whoever wants all of it gets a read-only array: the file mapped
-where the header's length leaves its elements aligned, a copy otherwise. Blocks are read one after the other.
+where it is large and the header's length leaves its elements aligned, a copy otherwise. Blocks are read one by one.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import mmap
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,10 @@ from atbprobe_rules.dump.bin_header import MOST_HEADER_BYTES, BinHeader, parse_b
 from atbprobe_rules.dump.dump_error import DumpError
 from atbprobe_rules.dump.element_types import Bytes
 
+LEAST_MAPPED_BYTES = 1 << 18
+"""Less is copied: a mapping costs page faults and, before Python 3.13, a descriptor for as long as it lasts."""
+
+_WITHOUT_DESCRIPTOR: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 _USUAL_HEADER_BYTES = 1024
 
 
@@ -53,8 +59,8 @@ class BinFile:
         with self._opened() as descriptor:
             if self.header.data_bytes == 0:
                 data = np.empty(0, np.uint8)
-            elif self.header.length % alignment == 0:
-                mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+            elif self.header.length % alignment == 0 and self.header.data_bytes >= LEAST_MAPPED_BYTES:
+                mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ, **_WITHOUT_DESCRIPTOR)
                 data = np.frombuffer(mapped, np.uint8, self.header.data_bytes, self.header.length)
             else:
                 data = np.empty(self.header.data_bytes, np.uint8)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atbprobe_rules.diagnostics import printable
 from atbprobe_rules.dump.dump_error import DumpError
 from atbprobe_rules.dump.plain_files import read_small_file
-from atbprobe_rules.dump.statistic_file import StatisticRow
+from atbprobe_rules.dump.statistic_file import STATISTIC_FILE, StatisticRow
 from atbprobe_rules.dump.stored_names import OpComponent, Side, TensorName
 from atbprobe_rules.dump.tensor import Tensor
 
@@ -49,17 +50,33 @@ class StoredTensor:
         """Whether statistic.csv tells of a .bin that is not there."""
         return self.path is None and self.row is not None and self.row.path is not None
 
+    @property
+    def full_name(self) -> str:
+        """`2_Prefill_layer/1_Attention/before/intensor0.bin`, below the round's folder."""
+        return f"{self.op.full_name}/{self.side.folder}/{self.name.file}"
+
     def load(self) -> Tensor:
-        """Open its .bin. DumpError if there is none, because only statistics were kept or it is missing, or if it is
-        damaged."""
+        """Open its .bin.
+
+        DumpError if there is none, because only statistics were kept or it is missing, or if it is damaged: the format
+        has no checksum, but statistic.csv tells type and shape once more.
+        """
         if self.path is None:
             reason = "is missing" if self.is_missing else "was not kept, only its statistics"
             raise DumpError(self.op.path / self.side.folder / self.name.file, f"the file {reason}")
-        return Tensor.open(self.path, round_folder=self.op.round.path, follow_link=False)
+        tensor = Tensor.open(self.path, round_folder=self.op.round.path, follow_link=False)
+        if self.row is not None and not self._is_told_by(self.row, tensor):
+            reason = f"{STATISTIC_FILE} has another type or shape for it ({self.row.dtype} {self.row.shape})"
+            raise DumpError(self.path, reason)
+        return tensor
+
+    @staticmethod
+    def _is_told_by(row: StatisticRow, tensor: Tensor) -> bool:
+        return row.dtype == tensor.dtype and row.shape in (None, tensor.shape)
 
     def __repr__(self) -> str:
         kept = "data" if self.path is not None else "missing" if self.is_missing else "statistics only"
-        return f"<{self.op.full_name}/{self.name.side.folder}/{self.name.file}, {kept}>"
+        return f"<{printable(self.full_name)}, {kept}>"
 
 
 @dataclass(eq=False)
@@ -134,4 +151,4 @@ class Op:
         raise KeyError(key)
 
     def __repr__(self) -> str:
-        return f"<Op {self.ids} {self.names}, {len(self.children)} children, {len(self.tensors)} tensors>"
+        return f"<Op {self.ids} {printable(self.names)}, {len(self.children)} children, {len(self.tensors)} tensors>"

@@ -1,9 +1,10 @@
 """The operations and tensors of a round, from its folders and its statistic.csv.
 
 **Order of execution.** statistic.csv has a row for each tensor in the order in which the host gave them to the probe:
-inputs of an operation, then its children, then its outputs. Tensors of a round come in that order. Those without a
-row (the file is missing, or cut short) come behind, in the natural order: operations of one parent by id, then name;
-of an operation the inputs by number, then the children, then the outputs.
+inputs of an operation, then its children, then its outputs; all of an operation that was held back by a condition when
+it was kept. Tensors of a round come in that order. Those without a row (the file is missing, or cut short) come behind,
+in the natural order: operations of one parent by id, then name; of an operation the inputs by number, then the
+children, then the outputs.
 """
 
 from __future__ import annotations
@@ -25,13 +26,10 @@ from atbprobe_rules.dump.statistic_file import (
     read_anomalies,
     read_statistics,
 )
-from atbprobe_rules.dump.stored_names import OpComponent, Side, TensorName, disk_name
+from atbprobe_rules.dump.stored_names import MOST_DEPTH, OpComponent, Side, TensorName, disk_name
 
 if TYPE_CHECKING:
     from atbprobe_rules.dump.tree import Round
-
-MOST_DEPTH = 128
-"""Of operations within operations: far more than a path can hold."""
 
 _SIDES = {side.folder for side in Side}
 Row = TypeVar("Row")
@@ -75,20 +73,21 @@ class _Tree:
         waiting: list[tuple[Path, tuple[OpComponent, ...]]] = [(self._round.path, ())]
         while waiting:
             folder, components = waiting.pop()
+            side = folder.name if folder.name in _SIDES and len(components) > 1 else ""
             for entry in self._entries(folder):
-                if not entry.is_dir(follow_symlinks=False):
-                    if entry.name == PARAM_FILE and components:
-                        self._op(components)
-                elif entry.name in _SIDES and components:
-                    self._scan_side(folder / entry.name, components)
-                elif len(components) < MOST_DEPTH:
-                    waiting.append((folder / entry.name, (*components, OpComponent.of_folder(entry.name))))
+                if entry.is_dir(follow_symlinks=False):
+                    if len(components) < MOST_DEPTH:
+                        component = OpComponent.of_folder(entry.name)
+                        waiting.append((folder / entry.name, (*components, component)))
+                elif entry.name == PARAM_FILE and components:
+                    self._op(components)
+                elif side and entry.is_file(follow_symlinks=False):
+                    self._add_file(folder / entry.name, components[:-1])
 
-    def _scan_side(self, folder: Path, components: tuple[OpComponent, ...]) -> None:
-        for entry in self._entries(folder):
-            name = TensorName.of_file(folder.name, entry.name)
-            if name is not None and entry.is_file(follow_symlinks=False):
-                self._tensor(self._op(components), name).path = folder / entry.name
+    def _add_file(self, path: Path, components: tuple[OpComponent, ...]) -> None:
+        name = TensorName.of_file(path.parent.name, path.name)
+        if name is not None:
+            self._tensor(self._op(components), name).path = path
 
     def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
         """All but hidden ones, which are of files that are being written."""

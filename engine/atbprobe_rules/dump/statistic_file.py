@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Generic, TextIO, TypeVar
 
 from atbprobe_rules.dump.dump_error import DumpError
-from atbprobe_rules.dump.stored_names import Side, TensorName
+from atbprobe_rules.dump.stored_names import MOST_DEPTH, Side, TensorName
 
 STATISTIC_FILE = "statistic.csv"
 ANOMALY_FILE = "anomaly.csv"
@@ -195,6 +195,8 @@ def _address(fields: Sequence[str]) -> RowAddress:
         raise ValueError(f"Input/Output is {side[:80]!r}")
     if not _IDS.fullmatch(ids):
         raise ValueError(f"Op Id is {ids[:80]!r}, which is no id path")
+    if names.count("/") >= MOST_DEPTH:
+        raise ValueError(f"Op Name has more than {MOST_DEPTH} parts")
     id_numbers = tuple(int(part[:20]) for part in ids.split("_") if part)
     return RowAddress(process, count, tuple(names.split("/")), id_numbers, TensorName(Side(side), label))
 

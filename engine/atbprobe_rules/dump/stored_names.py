@@ -16,6 +16,9 @@ from enum import Enum
 MOST_NAME_BYTES = 255
 KEPT_BYTES = 200
 
+MOST_DEPTH = 128
+"""Of operations within operations: far more than a path can hold."""
+
 _COMPONENT = re.compile(r"([0-9]+)_(.*)", re.DOTALL)
 _PROCESS = re.compile(r"(-?[0-9]{1,10})_([0-9]{1,10})(\.old[0-9]{1,6}|\.[0-9]{1,6})?")
 _ROUND = re.compile(r"[0-9]{1,20}")

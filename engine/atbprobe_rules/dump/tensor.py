@@ -20,6 +20,7 @@ from atbprobe_rules.dump.element_types import Array, Bytes, ElementType, element
 from atbprobe_rules.dump.references import resolve_reference
 
 BLOCK_BYTES = 4 << 20
+MOST_SHOWN_BYTES = 64 << 20
 
 
 def load(path: str | os.PathLike[str]) -> Tensor:
@@ -98,18 +99,23 @@ class Tensor:
 
         Of numpy's type or ml_dtypes' where there is one (bf16, float8, float6, float4_e2m1, int4); float32 for
         hifloat8 and float4_e1m2, complex64 for complex32 and uint8 for uint1, which hold every value of these.
-        Mapped from the file where the type needs no conversion and its elements lie aligned, else in memory.
+        Mapped from the file where that is large, the type needs no conversion and its elements lie aligned; else in
+        memory.
         DumpError if the type cannot be read or the data are not those of the shape.
         """
-        self._check_size()
-        try:
-            return self.elements.reshape(self.shape)
-        except (ValueError, OverflowError) as error:
-            raise DumpError(self.path, f"numpy makes no array of shape {self._shape_text()}: {error}") from error
+        return self.read()
+
+    def read(self) -> Array:
+        """Return `array`, read anew and not kept here."""
+        self.check_size()
+        return self._decoded().reshape(self.shape)
 
     @cached_property
     def elements(self) -> Array:
         """All elements in the order in which they lie, one-dimensional; with padding, more than the shape says."""
+        return self._decoded()
+
+    def _decoded(self) -> Array:
         packed, count = self._stored_elements()
         decoded = self.element_type.elements(self.stored, packed=packed)[:count]
         decoded.flags.writeable = False
@@ -127,6 +133,10 @@ class Tensor:
             decoded = self.element_type.elements(block, packed=packed)[:count]
             count -= decoded.size
             yield decoded
+
+    def stored_blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Bytes]:
+        """Yield the bytes as they are in the file, at most `block_bytes` at a time."""
+        return self._home.blocks(block_bytes)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         array = self.array
@@ -149,7 +159,10 @@ class Tensor:
 
     def _repr_html_(self) -> str:
         try:
-            shown = np.array2string(self.array, threshold=60, edgeitems=3)
+            if self.nbytes <= MOST_SHOWN_BYTES:
+                shown = np.array2string(self.array, threshold=60, edgeitems=3)
+            else:  # without reading all of it
+                shown = f"begins with {next(self.blocks(64))}"
         except (DumpError, OSError) as error:
             shown = str(error)
         path = html.escape(printable(str(self.path)))
@@ -175,10 +188,16 @@ class Tensor:
             raise DumpError(self.path, f"{self.nbytes:,} bytes of data are no whole number of {self.dtype} elements")
         return False, self.nbytes // kind.unpacked_bytes(1)
 
-    def _check_size(self) -> None:
+    def check_size(self) -> None:
+        """Raise DumpError unless the data are as many elements as the shape says, and numpy can have that shape."""
         _, count = self._stored_elements()
         if count != self.size:
             raise DumpError(self.path, self._mismatch())
+        if count == 0:
+            try:
+                np.empty(0, np.complex128).reshape(self.shape)
+            except (ValueError, OverflowError) as error:
+                raise DumpError(self.path, f"numpy makes no array of shape {self._shape_text()}: {error}") from error
 
     def _mismatch(self) -> str:
         return f"{self.nbytes:,} bytes of data are not those of {self._shape_text()} elements of type {self.dtype}"

@@ -7,14 +7,14 @@ sorted by number; the order within a round is that of execution (`round_reader`)
 from __future__ import annotations
 
 import fnmatch
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from atbprobe_rules.diagnostics import printable
 from atbprobe_rules.dump.dump_error import DumpError
-from atbprobe_rules.dump.dump_html import dump_html
+from atbprobe_rules.dump.dump_html import dump_html, round_html
 from atbprobe_rules.dump.op import Op, StoredTensor
 from atbprobe_rules.dump.plain_files import folders_in
 from atbprobe_rules.dump.round_reader import RoundContent, read_round
@@ -81,7 +81,10 @@ class Round:
         raise KeyError(ids)
 
     def __repr__(self) -> str:
-        return f"<Round {self.path.name} of {self.path.parent.name}, {len(self.tensors):,} tensors>"
+        return f"<Round {_name(self.path)} of {_name(self.path.parent)}, {len(self.tensors):,} tensors>"
+
+    def _repr_html_(self) -> str:
+        return round_html(self)
 
 
 @dataclass(eq=False)
@@ -104,7 +107,7 @@ class Device:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """By number."""
+        """By number. What is read of one stays in memory."""
         if self.only_round is not None:
             return [Round(self.only_round, self)]
         numbered = [(round_number(path.name), path.name, path) for path in folders_in(self.path)]
@@ -118,7 +121,7 @@ class Device:
         raise KeyError(number)
 
     def __repr__(self) -> str:
-        return f"<Device {self.path.name}, {len(self.rounds):,} rounds>"
+        return f"<Device {_name(self.path)}, {len(self.rounds):,} rounds>"
 
 
 @dataclass(eq=False)
@@ -133,8 +136,8 @@ class Dump:
 
     @property
     def rounds(self) -> Iterator[Round]:
-        """All rounds, device by device."""
-        return (one for device in self.devices for one in device.rounds)
+        """All rounds, device by device, each read anew: what was read of one is not kept when the next one comes."""
+        return (Round(one.path, device) for device in self.devices for one in device.rounds)
 
     @property
     def tensors(self) -> Iterator[StoredTensor]:
@@ -158,10 +161,14 @@ class Dump:
                 yield from one.find(ids, name, io, index)
 
     def __repr__(self) -> str:
-        return f"<Dump {os.fspath(self.path)!r}, {len(self.devices)} devices>"
+        return f"<Dump {printable(str(self.path))!r}, {len(self.devices)} devices>"
 
     def _repr_html_(self) -> str:
         return dump_html(self)
+
+
+def _name(path: Path) -> str:
+    return printable(path.name)
 
 
 def matches(tensor: StoredTensor, ids: str | None, name: str | None, io: str | None, index: int | None) -> bool:
