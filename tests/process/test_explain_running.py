@@ -32,7 +32,7 @@ def test_running_processes_are_asked(probed: Probed) -> None:
     probed.publish(RULES)
     draft = probed.config.with_name("draft.json")
     draft.write_text(json.dumps({**RULES, "dump_enable": True}))
-    with decoding(probed, 2) as models:
+    with decoding(probed, 2, "--always-prefill") as models:
         pids = sorted(model.pid for model in models)
         told = explain(probed.config, "--on")
         listed = probed.folder / "ops.jsonl"

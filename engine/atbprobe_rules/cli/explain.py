@@ -89,8 +89,8 @@ def command(
         raise click.UsageError("--ops, --program, and what is asked of a catalogue go one at a time")
     if sum(option is not None for option in (why, other, html)) > 1:
         raise click.UsageError("--why, --diff and --html go one at a time")
-    if show_all and ops is not None:
-        raise click.UsageError("--all does not go with --ops, which answers every line")
+    if show_all and not (show_program or on_catalogue):
+        raise click.UsageError("--all goes with --program, and with what is asked of a catalogue")
     if config is None:
         config = resolve_config(None, "CONFIG")
         _tell_of_dead_watcher(config)
