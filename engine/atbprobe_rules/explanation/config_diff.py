@@ -11,7 +11,7 @@ from typing import Any
 from atbprobe_rules.catalogue.ops import id_path
 from atbprobe_rules.explanation.line_answers import task_names
 from atbprobe_rules.explanation.report import SelectionReport
-from atbprobe_rules.explanation.rule_rounds import Rounds, RuleRounds
+from atbprobe_rules.explanation.rule_rounds import Rounds
 
 
 class Difference(enum.IntEnum):
@@ -102,7 +102,7 @@ class _Kept:
 
 def _kept(report: SelectionReport) -> list[_Kept | None]:
     """Return what is kept of each op; None of those that are not selected."""
-    rounds = RuleRounds(report.config.program)
+    rounds = report.decided.rule_rounds
     limits = report.config.program.actions["next"].tolist()
     by_rules: dict[int, _Kept] = {}
     inputs, outputs = (tasks.tolist() for tasks in report.decided.tasks)

@@ -9,7 +9,7 @@ in place of a tensor, `when`, and a rule that ends make it less, so that it is t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,7 +149,7 @@ def _limited(selection: OpSelection, op_bytes: npt.NDArray[np.int64]) -> int | N
     return min(most) * len(processes) + int(op_bytes.sum(dtype=object))
 
 
-def _without(counts: dict[int, int], rules: int) -> dict[int, int]:
+def _without(counts: Mapping[int, int], rules: int) -> dict[int, int]:
     """Return the counts of what is left of each mask without some rules."""
     found: dict[int, int] = {}
     for mask, count in counts.items():

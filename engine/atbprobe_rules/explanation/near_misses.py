@@ -11,7 +11,6 @@ import numpy as np
 
 from atbprobe_rules.catalogue.ops import key_of, names_of
 from atbprobe_rules.explanation.op_selection import OpSelection
-from atbprobe_rules.explanation.rule_rounds import RuleRounds
 from atbprobe_rules.explanation.sentences import id_term_text, name_term_text
 from atbprobe_rules.explanation.term_matches import DEFAULT, Term, TermMatches
 from atbprobe_rules.fields import DEVICE, IDS, OP_NAME
@@ -52,7 +51,7 @@ class NearMisses:
 
     def _of_rule(self, bit: int, rule: Rule) -> list[Miss]:
         found = []
-        if not RuleRounds(self._decided.program).of(1 << bit).first:
+        if not self._decided.rule_rounds.of(1 << bit).first:
             found.append(Miss(rule, "it has no round"))
         own = [(index, term) for index, term in enumerate(self._matches.terms) if term.rule is rule]
         device_index, device = next((index, term) for index, term in own if term.field == DEVICE.name)

@@ -25,12 +25,14 @@ class OpSelection:
     program: Program
     rules: Masks
     """The rules that select the op in at least one round."""
+    rule_rounds: RuleRounds
 
     @staticmethod
     def of(program: Program, catalogue: Catalogue) -> OpSelection:
         """Decide all ops."""
-        live = np.uint64(RuleRounds(program).live_rules())
-        return OpSelection(catalogue, program, taking_rules(program, catalogue) & live)
+        rule_rounds = RuleRounds(program)
+        live = np.uint64(rule_rounds.live_rules())
+        return OpSelection(catalogue, program, taking_rules(program, catalogue) & live, rule_rounds)
 
     @cached_property
     def selected(self) -> Flags:
@@ -57,7 +59,7 @@ class OpSelection:
     def rounds(self) -> Rounds:
         """The rounds in which any of the rules that select an op here is in force."""
         used = int(np.bitwise_or.reduce(self.rules, initial=np.uint64(0)))
-        return RuleRounds(self.program).of(used)
+        return self.rule_rounds.of(used)
 
     def selects(self, bit: int) -> Flags:
         """Return of each op whether this rule selects it."""

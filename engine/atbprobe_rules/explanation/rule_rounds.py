@@ -7,7 +7,7 @@ strides the masks repeat with the least common multiple of their steps, so the p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,13 @@ from atbprobe_rules.program import Program
 from atbprobe_rules.selection import MAX_NUMBER
 
 LONGEST_PERIOD = 1 << 20
+SHORTEST_LOOK = 1 << 12
+MOST_EVALUATIONS = 1 << 26
+"""Rounds times strides that are evaluated for a whole program: its strides may be many, with periods beyond all bounds.
+
+A period that is not evaluated whole counts as if its beginning repeated.
+"""
+
 SHOWN = 8
 ENDLESS = 1 << 48
 """More rounds than any run has: a set as large as this has no end."""
@@ -30,6 +37,7 @@ class _Span:
     first: int
     last: int
     masks: Masks
+    is_whole_period: bool
 
     def counts(self) -> Iterator[tuple[int, int]]:
         """Yield masks, and the number of rounds that have them."""
@@ -48,6 +56,8 @@ class _Span:
                 if start + hit > self.last:
                     return
                 yield start + hit
+            if not self.is_whole_period:
+                return
             start += len(self.masks)
 
     def last_of(self, rules: int) -> int | None:
@@ -106,18 +116,23 @@ class RuleRounds:
         starts = {int(first) for first in program.rounds["first"]}
         starts |= {first for first, _, _ in strides} | {last + 1 for _, last, _ in strides}
         borders = sorted(start for start in starts if start <= self._last)
+        budget = MOST_EVALUATIONS // (len(borders) * max(len(strides), 1))
+        longest = max(min(LONGEST_PERIOD, budget), SHORTEST_LOOK)
         spans = []
         for first, after in zip(borders, [*borders[1:], self._last + 1], strict=True):
             period = math.lcm(*(step for low, high, step in strides if low <= first <= high))
-            # Beyond that a period is longer than anybody's run; what comes after counts as the first part of it.
-            length = min(period, after - first, LONGEST_PERIOD)
+            length = min(period, after - first, longest)
             numbers = np.arange(length, dtype=np.uint64) + np.uint64(first)
             masks = rules_by_number(program.rounds, program.round_strides, numbers)
-            spans.append(_Span(first, after - 1, masks))
+            spans.append(_Span(first, after - 1, masks, length in (period, after - first)))
         return spans
 
-    def counts(self) -> dict[int, int]:
+    def counts(self) -> Mapping[int, int]:
         """Return how many rounds have each mask of rules, those without any left out."""
+        return self._counts
+
+    @cached_property
+    def _counts(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for span in self._spans:
             for mask, count in span.counts():

@@ -9,7 +9,7 @@ from typing import Any
 from atbprobe_rules.catalogue.ops import Op, id_path
 from atbprobe_rules.diagnostics import Source
 from atbprobe_rules.explanation.op_selection import OpSelection
-from atbprobe_rules.explanation.rule_rounds import Rounds, RuleRounds
+from atbprobe_rules.explanation.rule_rounds import Rounds
 from atbprobe_rules.explanation.sentences import device_text
 from atbprobe_rules.explanation.term_matches import DEFAULT, Term, TermMatches
 from atbprobe_rules.fields import DEVICE, DUMP_ENABLE, EXEC_RANGE, IDS, OP_NAME, SAVE_CHILD
@@ -88,7 +88,7 @@ def explain_op(selection: Selection, decided: OpSelection, matches: TermMatches,
     op = decided.catalogue.ops[index]
     path = parse_op_path(op.head + b"/0/" + op.path)
     matched = matches.of_op(index)
-    rounds = RuleRounds(decided.program)
+    rounds = decided.rule_rounds
     mask = int(decided.rules[index])
     verdicts = []
     for bit, rule in enumerate(selection.rules):
