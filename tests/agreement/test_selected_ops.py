@@ -16,11 +16,13 @@ from language import SMALL_PATHS, Config, configs
 from atbprobe_rules.catalogue.ops import Catalogue, CatalogueBuilder
 from atbprobe_rules.check import check_config
 from atbprobe_rules.compiler import compile_selection
+from atbprobe_rules.explanation.line_answers import ExecutionCount, answer_lines, task_names
 from atbprobe_rules.explanation.op_selection import OpSelection
 from atbprobe_rules.explanation.rule_rounds import RuleRounds
 from atbprobe_rules.explanation.term_matches import DEFAULT, TermMatches
 from atbprobe_rules.explanation.why import Change, explain_op
 from atbprobe_rules.fields import DEVICE, DUMP_ENABLE
+from atbprobe_rules.op_lines import OpLines
 from atbprobe_rules.selection import MAX_NUMBER, Selection
 
 RECORDS = Path(__file__).parent.parent / "data" / "conformance" / "decisions.jsonl"
@@ -73,6 +75,22 @@ def test_selected_if_a_process_would_in_some_round(config: Config, dirs: Sequenc
     selection, catalogue = selection_of(config), catalogue_of(dirs)
     assume(len(catalogue) > 0)
     assert decided(selection, catalogue).rules.tolist() == native_rules(selection, catalogue)
+
+
+@given(configs(), st.lists(st.tuples(st.integers(0, 12), directories), min_size=1, max_size=12))
+def test_lines_are_answered_as_a_process_would(config: Config, lines: list[tuple[int, bytes]]) -> None:
+    selection = selection_of(config)
+    lines = [(number, directory.replace(b"\n", b"").rstrip(b"\r")) for number, directory in lines]
+    count = ExecutionCount()
+    native = ask_library(image_of(selection), [(number, path, count.take(path)) for number, path in lines])
+    text = b"".join(b"%d\t%b\n" % line for line in lines)
+    [answers] = answer_lines(compile_selection(selection, CONFIG_HASH), [OpLines.of(text)])
+    told = [json.loads(line) for line in answers.json_lines().splitlines()]
+    for (mask, _, _, inputs, outputs), answer, (number, directory) in zip(native, told, lines, strict=True):
+        rules = [rule.label for bit, rule in enumerate(selection.rules) if mask >> bit & 1]
+        assert (answer["round"], answer["dir"]) == (number, directory.decode("utf-8", "surrogateescape"))
+        assert (answer["selected"], answer["rules"]) == (mask != 0, rules)
+        assert (answer["in"], answer["out"]) == (task_names(inputs), task_names(outputs))
 
 
 def test_the_recorded_configs_select_the_same_ops() -> None:
