@@ -72,7 +72,7 @@ void LimitedOperation::count_data(Side side, uint64_t bytes) {
     tell_ended_rules(program_);
 }
 
-// Of what is held, that which no pending rule could ask more of.
+// Of what is held, that which no pending rule could ask more of; in order, as rows of statistic.csv are.
 void LimitedOperation::save_decided() {
     held_.save_decided([this](Side side, uint64_t bytes, uint32_t* tasks) {
         *tasks = tasks_of_tensor(program_.view, kept_, side, bytes);
@@ -92,9 +92,10 @@ void LimitedOperation::take(const TensorCall& call, uint32_t filter_level) noexc
     }
     const uint32_t tasks = tasks_of_tensor(program_.view, kept_, side, call.bytes);
     const uint32_t possible = tasks_of_tensor(program_.view, rules(), side, call.bytes);
-    if (tasks != possible) return held_.hold(call, side, {possible, filter_level});
+    if (possible == 0) return;
+    if (tasks != possible || held_.any()) return held_.hold(call, side, {possible, filter_level});
     if ((tasks & kTaskTensor) != 0) count_data(side, call.bytes);
-    if (tasks != 0) save_tensor(call, {tasks, filter_level});
+    save_tensor(call, {tasks, filter_level});
 }
 
 void LimitedOperation::settle() {

@@ -118,7 +118,8 @@ void tell_idle_rules(const Program& program, const RoundsSeen& rounds) {
 void tell_condition_met(const Program& program, uint64_t rules, std::string_view path) {
     const uint64_t first = program.budgets->take_untold_kept(rules);
     if (first == 0 || !may_tell()) return;
-    log_message(LogLevel::kWarning, "%s: condition met by %.*s; its operation is kept, and so are others that meet it, without a word",
+    log_message(LogLevel::kWarning,
+                "%s: condition met by %.*s; its operation is kept, and so are others that meet it, without a word",
                 list_rules(program.view, first).text, static_cast<int>(path.size()), path.data());
 }
 

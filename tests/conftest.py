@@ -122,6 +122,24 @@ def native_file(native_dir: Path) -> Callable[[str], Path]:
     return find
 
 
+@pytest.fixture(scope="session")
+def real_dump(tmp_path_factory: pytest.TempPathFactory, native_file: Callable[[str], Path]) -> Path:
+    """The dump of a run with bf16, references, statistics and a NaN, for tests that only read it."""
+    from probed_host import Probed, image_of
+
+    probed = Probed(tmp_path_factory.mktemp("real dump"), native_file)
+    rules = {"dump_enable": True, "exec_range": "all", "save_child": True, "task": "all", "filter_level": 1}
+    probed.write(rules)
+    image = probed.folder / "rules.image"
+    image.write_bytes(image_of(probed.config))
+    image.chmod(0o600)
+    probed.extra_environment["ATBPROBE_IMAGE"] = str(image)
+    options = ("--layers", "1", "--plain-names", "--always-prefill", "--bf16-layer", "0", "--fault", "LmHead:nan@1")
+    with probed.model(*options) as model:
+        model.step(2)
+    return probed.folder / "atb_dump_data"
+
+
 @pytest.fixture(autouse=True)
 def runtime_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder for the channels of this test and of every process it starts."""

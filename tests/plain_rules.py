@@ -8,6 +8,8 @@ from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.selection import (
     MAX_NUMBER,
     AnyDepth,
+    Condition,
+    ConditionTerm,
     IdTerm,
     Literal,
     NameAtom,
@@ -39,6 +41,11 @@ def plain_rule(number: int = 1, **fields: Any) -> Rule:
         "span": NOWHERE,
     }
     return Rule(number=number, **(defaults | fields))
+
+
+def condition(*, nan: bool = False, infinity: bool = False, above: float | None = None) -> Condition:
+    """Make a condition of one term."""
+    return Condition((ConditionTerm(nan, infinity or above is not None, above, NOWHERE),))
 
 
 def numbers(first: int, last: int, step: int = 1) -> NumberRange:

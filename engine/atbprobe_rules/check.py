@@ -29,6 +29,7 @@ from atbprobe_rules.read_rules import ReadConfig, read_selection
 from atbprobe_rules.selection import Selection
 from atbprobe_rules.shadowing import shadowed_terms
 from atbprobe_rules.syntax_tree import Invalid, Object
+from atbprobe_rules.unused_limits import unused_limits
 
 MAX_BYTES = 1024 * 1024
 
@@ -90,7 +91,8 @@ def check_config(data: bytes, filename: str) -> CheckedConfig:
 
 def _warnings(read: ReadConfig, source: Source) -> Iterable[Diagnostic]:
     """Return what is legal and looks wrong; of a term once, however many rules inherit it."""
-    return [*shadowed_terms(read.selection.rules, source), *dead_rules(read, source), *unused_keys(read)]
+    terms = shadowed_terms(read.selection.rules, source)
+    return [*terms, *dead_rules(read, source), *unused_keys(read), *unused_limits(read)]
 
 
 def _decode(data: bytes, filename: str) -> tuple[Source, list[Diagnostic]]:

@@ -18,6 +18,9 @@ from atbprobe_rules.pattern import AutomatonTooLargeError
 from atbprobe_rules.program import (
     ACTION,
     BYTE,
+    CONDITION_ABOVE,
+    CONDITION_INFINITY,
+    CONDITION_NAN,
     EMISSION,
     MAX_PATH_WORDS,
     POSITIONS,
@@ -30,12 +33,7 @@ from atbprobe_rules.program import (
     lower_numbers,
     position_rows,
 )
-from atbprobe_rules.selection import (
-    IdTerm,
-    NameTerm,
-    Rule,
-    Selection,
-)
+from atbprobe_rules.selection import Condition, IdTerm, NameTerm, Rule, Selection
 from atbprobe_rules.term_graphs import WORD_BITS, TermGraphs, costliest_term, longest_term, terms_of
 
 
@@ -113,6 +111,7 @@ def _program_record(selection: Selection, ids: Automaton | None, names: Automato
     record["rule_count"] = len(selection.rules)
     record["dump_enable"] = selection.dump_enable
     record["filter_level"] = selection.filter_level
+    record["max_bytes"] = selection.max_bytes or 0
     for prefix, automaton in (("id", ids), ("name", names)):
         if automaton is not None:
             record[f"{prefix}_class_count"] = automaton.class_count
@@ -126,8 +125,19 @@ def _actions(rules: Sequence[Rule]) -> Records:
     actions["input_tasks"] = [int(rule.tasks_in) for rule in rules]
     actions["output_tasks"] = [int(rule.tasks_out) for rule in rules]
     actions["save_child"] = [rule.save_child for rule in rules]
-    actions["next"] = [rule.next or 0 for rule in rules]
+    for limit in ("next", "max_bytes", "max_tensor_bytes", "stop_after"):
+        actions[limit] = [getattr(rule, limit) or 0 for rule in rules]
+    for action, rule in zip(actions, rules, strict=True):
+        if rule.when is not None:
+            action["condition"] = _condition_bits(rule.when)
+            action["condition_bound"] = rule.when.above or 0.0
     return actions
+
+
+def _condition_bits(condition: Condition) -> int:
+    bits = CONDITION_NAN if condition.nan else 0
+    bits |= CONDITION_INFINITY if condition.infinity else 0
+    return bits | (CONDITION_ABOVE if condition.above is not None else 0)
 
 
 def _rule_names(rules: Sequence[Rule]) -> tuple[Records, npt.NDArray[np.uint8]]:

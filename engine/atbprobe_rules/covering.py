@@ -23,6 +23,7 @@ from atbprobe_rules.selection import (
     NumberFilter,
     NumberRange,
     Rule,
+    Tasks,
 )
 
 _MOST_STRIDES = 64
@@ -193,7 +194,9 @@ def _item_covers(cover: _Item, item: _Item) -> bool:
 
 def rule_covers(cover: Rule, rule: Rule) -> bool:
     """Tell whether `cover` takes every execution that `rule` takes, and keeps the same of it or more."""
-    if rule.tasks_in & ~cover.tasks_in or rule.tasks_out & ~cover.tasks_out:
+    if not cover.keeps_all_it_selects:
+        return False
+    if _kept_of(rule, rule.tasks_in) & ~cover.tasks_in or _kept_of(rule, rule.tasks_out) & ~cover.tasks_out:
         return False
     if rule.save_child and not cover.save_child:
         return False  # filter_level acts below the ops of a rule with save_child alone
@@ -202,6 +205,11 @@ def rule_covers(cover: Rule, rule: Rule) -> bool:
     if not filter_covers(cover.devices, rule.devices) or not filter_covers(cover.rounds, rule.rounds):
         return False
     return _exclusions_are_shared(cover, rule) and _terms_cover(cover, rule)
+
+
+def _kept_of(rule: Rule, tasks: Tasks) -> Tasks:
+    """Return all that is kept of some tensor: of one beyond `max_tensor_bytes` it is statistics."""
+    return tasks | Tasks.STATISTICS if rule.max_tensor_bytes is not None and tasks & Tasks.TENSOR else tasks
 
 
 def _exclusions_are_shared(cover: Rule, rule: Rule) -> bool:

@@ -32,6 +32,7 @@ class Decision:
     `count_in_range` and `in_specific_dir` are what IsExecuteCountInRange and IsSaveTensorInSpecificDir say,
     each without knowing of the other, nor of `next`. `rules` are the numbers of the rules that select the
     execution, by round, device, path and `next`; the tasks are what these together keep of its inputs and outputs.
+    That is so if its outputs meet every condition and no rule has ended: values and sizes are not asked about.
     """
 
     count_in_range: bool

@@ -81,7 +81,6 @@ class Code(enum.Enum):
     BAD_NUMBER = "bad-number"
     REVERSED_RANGE = "reversed-range"
     ODD_ROUNDS = "odd-rounds"
-    NOT_IN_THIS_VERSION = "not-in-this-version"
     # the rules as a whole
     TOO_COMPLEX = "too-complex"
     # warnings
@@ -91,6 +90,7 @@ class Code(enum.Enum):
     DEAD_RULE = "dead-rule"
     SHADOWED_RULE = "shadowed-rule"
     UNUSED_KEY = "unused-key"
+    UNUSED_LIMIT = "unused-limit"
     # notes: what the published probe makes of the file
     COMPAT_SAME = "compat-same"
     COMPAT_UNREADABLE = "compat-unreadable"

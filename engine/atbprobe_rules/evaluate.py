@@ -44,6 +44,7 @@ def decide_many(
 ) -> Records:
     """Decide op `dirs[i]` in round `rounds[i]` for all i; return DECISION records, one for each.
 
+    Conditions are taken as met, and no limit as reached: values and sizes of tensors are not known here.
     `earlier[i]` is how many executions of that op came before this one under the program; None: of all ops
     none. Raises ValueError if there are not as many of them, or of the rounds, as directories. A str stands
     for its UTF-8 bytes, and its surrogate escapes for the bytes they came from.

@@ -48,10 +48,15 @@ class Op:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the rules say of one op: the names of those that select it, and the tasks for each side."""
+    """What the rules say of one op: the names of those that select it, and the tasks for each side.
+
+    `conditions` has for each of these rules what its `when` asks of outputs, as a config writes it, or None. The tasks
+    are those of an execution that meets all of them, and of rules that no limit has ended yet.
+    """
 
     op: Op
     rules: tuple[str, ...]
+    conditions: tuple[str | None, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
@@ -88,8 +93,11 @@ class ExecutionCount:
 
 
 def explain_ops(program: Program, ops: Iterable[Op]) -> Iterator[Explanation]:
-    """Decide each op, in order, the rules taken before the first of them. One without a round is not selected."""
-    names = program.rule_names
+    """Decide each op, in order, the rules taken before the first of them. One without a round is not selected.
+
+    Nothing is known here of values and sizes: conditions are taken as met, and no rule ends.
+    """
+    names, conditions = program.rule_names, program.conditions
     count = ExecutionCount() if program.actions["next"].any() else None
     remaining = iter(ops)
     while batch := list(islice(remaining, _BATCH)):
@@ -99,9 +107,11 @@ def explain_ops(program: Program, ops: Iterable[Op]) -> Iterator[Explanation]:
         decisions = decide_many(program, rounds, dirs, earlier)
         for op, decision in zip(batch, decisions, strict=True):
             rules = 0 if op.round is None else int(decision["rules"])
+            bits = [bit for bit in range(len(names)) if rules >> bit & 1]
             yield Explanation(
                 op,
-                tuple(name for bit, name in enumerate(names) if rules >> bit & 1),
+                tuple(names[bit] for bit in bits),
+                tuple(conditions[bit] for bit in bits),
                 _tasks(int(decision["input_tasks"]) if rules else 0),
                 _tasks(int(decision["output_tasks"]) if rules else 0),
             )

@@ -63,13 +63,10 @@ FIELDS = {
     )
 }
 
-LATER_FIELDS = frozenset(field.name for field in (WHEN, STOP_AFTER, MAX_BYTES, MAX_TENSOR_BYTES))
-"""Fields that are read, so that their mistakes show, and that this version then refuses."""
-
 
 def fields_of(place: Place) -> list[str]:
-    """Return the names of the fields that work in an object of this place, in the order of the documentation."""
-    return [name for name, field in FIELDS.items() if place in field.place and name not in LATER_FIELDS]
+    """Return the names of the fields that may stand in an object of this place, in the order of the documentation."""
+    return [name for name, field in FIELDS.items() if place in field.place]
 
 
 FORMER_NAMES = {

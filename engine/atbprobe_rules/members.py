@@ -64,7 +64,7 @@ def read_members(obj: Object, place: Place, found: list[Diagnostic]) -> dict[str
 def _unknown_key(key: String, place: Place) -> Diagnostic:
     name = quoted(key.text)
     former = FORMER_NAMES.get(key.text.lower().replace("-", "_"))
-    near = nearest_word(key.text, [field.name for field in FIELDS.values() if place in field.place])
+    near = nearest_word(key.text, fields_of(place))
     if former is not None:
         hint = f"it is called {quoted(former)} today"
     elif near is not None:

@@ -19,6 +19,7 @@ from atbprobe_rules.grammar import grammar_text
 from atbprobe_rules.syntax_tree import (
     AllNumbers,
     Component,
+    ConditionForm,
     Excerpt,
     Keyword,
     NameForm,
@@ -45,7 +46,7 @@ _PLAIN_NAMES = re.compile(r"[^!=/*?\[\\][^/*?\[\\]*(?:/[^/*?\[\\]+)*")
 def _parser() -> Lark:
     from lark import Lark
 
-    starts = ["number_term", "name_term"]
+    starts = ["number_term", "name_term", "condition"]
     return Lark(grammar_text("selectors"), parser="lalr", start=starts, maybe_placeholders=True)
 
 
@@ -56,7 +57,7 @@ def _tree(start: str, text: str) -> Tree[Token]:
 
 
 def split_numbers(field: Excerpt, separator: str) -> Iterator[Excerpt]:
-    """Yield the terms of exec_range, ids or device, without the blanks around them; some can be empty."""
+    """Yield the terms of exec_range, ids, device or when, without the blanks around them; some can be empty."""
     start = 0
     for text in field.text.split(separator):
         yield field.part(start, start + len(text)).stripped()
@@ -188,6 +189,19 @@ def parse_name_term(term: Excerpt, found: list[Diagnostic]) -> NameForm | None:
         if sound
         else None
     )
+
+
+def parse_condition(term: Excerpt) -> ConditionForm | None:
+    """Parse a term of when that is not empty; None if it has not the form, of which nothing is said here."""
+    from lark import Token, UnexpectedInput
+
+    try:
+        word, bound = _tree("condition", term.text).children
+    except UnexpectedInput:
+        return None
+    assert isinstance(word, Token)
+    keyword = Keyword(str(word), _span(term, word))
+    return ConditionForm(keyword, _numeral(term, bound) if isinstance(bound, Token) else None, term.span)
 
 
 def _span(term: Excerpt, token: Token, skip: int = 0) -> Span:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atbprobe_rules.automaton import Automaton
-from atbprobe_rules.selection import MAX_NUMBER, NumberFilter, NumberRange
+from atbprobe_rules.selection import MAX_NUMBER, NumberFilter, NumberRange, condition_text
 
 MAX_PATH_WORDS = 64
 """Terms of several parts share at most this many words of 64 positions."""
@@ -205,6 +205,16 @@ class Program:
         text = self.text.tobytes()
         places = self.rule_name_records[["text_offset", "text_length"]].tolist()
         return tuple(text[offset : offset + length].decode("utf-8", "replace") for offset, length in places)
+
+    @property
+    def conditions(self) -> tuple[str | None, ...]:
+        """What each rule asks of outputs, as a config writes it, in the order of their bits; None: nothing."""
+        return tuple(map(_condition, *(self.actions[field].tolist() for field in ("condition", "condition_bound"))))
+
+
+def _condition(bits: int, bound: float) -> str | None:
+    above = bound if bits & CONDITION_ABOVE else None
+    return condition_text(bool(bits & CONDITION_NAN), bool(bits & CONDITION_INFINITY), above) or None
 
 
 def emission_records(automaton: Automaton) -> Records:

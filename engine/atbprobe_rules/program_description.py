@@ -16,8 +16,8 @@ from atbprobe_rules.program import SECTIONS, AutomatonTables, Program, Records
 from atbprobe_rules.selection import MAX_NUMBER, Tasks
 
 POSITIONS_OF_WORD = 64
-_EXTRAS = ("condition", "condition_bound", "next", "max_bytes", "max_tensor_bytes", "stop_after")
-"""Fields of an action that mean nothing while they are 0."""
+_LIMITS = ("next", "stop_after", "max_bytes", "max_tensor_bytes")
+"""Numbers of an action that are no limit while they are 0."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,12 @@ class RuleDescription:
     save_child: bool
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    extras: dict[str, float]
+    when: str | None
+    limits: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the rule with those of its extras that are in use."""
+        """Return the rule, with its condition and its limits only where it has them."""
+        when = {} if self.when is None else {"when": self.when}
         return {
             "name": self.name,
             "enabled": self.enabled,
@@ -43,7 +45,8 @@ class RuleDescription:
             "save_child": self.save_child,
             "in": list(self.inputs),
             "out": list(self.outputs),
-            **self.extras,
+            **when,
+            **self.limits,
         }
 
 
@@ -88,6 +91,7 @@ class ProgramDescription:
         self._record = program.program[0]
         self.dump_enable = bool(self._record["dump_enable"])
         self.filter_level = int(self._record["filter_level"])
+        self.max_bytes = int(self._record["max_bytes"]) or None
         self.config_hash = program.config_hash.hex()
         self.total_bytes = image_size(program)
 
@@ -117,7 +121,8 @@ class ProgramDescription:
             save_child=bool(action["save_child"]),
             inputs=_tasks(int(action["input_tasks"])),
             outputs=_tasks(int(action["output_tasks"])),
-            extras={field: action[field].item() for field in _EXTRAS if action[field]},
+            when=self._program.conditions[bit],
+            limits={field: int(action[field]) for field in _LIMITS if action[field]},
         )
 
     @property
@@ -204,6 +209,7 @@ class ProgramDescription:
             "bytes": self.total_bytes,
             "dump_enable": self.dump_enable,
             "filter_level": self.filter_level,
+            "max_bytes": self.max_bytes,
             "rules": [rule.to_json() for rule in self.rules],
             "rounds": [numbers.to_json() for numbers in self.rounds],
             "devices": [numbers.to_json() for numbers in self.devices],

@@ -42,6 +42,7 @@ def program_tables(program: ProgramDescription) -> Iterator[Table]:
             f"config SHA-256 {program.config_hash}",
             f"dumping {'on' if program.dump_enable else 'off'}",
             f"filter_level {program.filter_level}",
+            *([] if program.max_bytes is None else [f"max_bytes {program.max_bytes}, of all rules together"]),
         ],
     )
     yield Table.of("rules", [_rule(rule) for rule in program.rules])
@@ -68,7 +69,8 @@ def _rule(rule: RuleDescription) -> str:
         f"in: {'+'.join(rule.inputs) or 'nothing'}",
         f"out: {'+'.join(rule.outputs) or 'nothing'}",
         "with all below" if rule.save_child else "",
-        *(f"{name} {value}" for name, value in rule.extras.items()),
+        f"when {rule.when}" if rule.when is not None else "",
+        *(f"{name} {value}" for name, value in rule.limits.items()),
     ]
     return f"{printable(rule.name)}: {'; '.join(filter(None, parts))}"
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from atbprobe_rules.conditions import read_condition
 from atbprobe_rules.diagnostics import Code, Diagnostic, Related, Span, error, quoted
 from atbprobe_rules.fields import (
     DEVICE,
@@ -18,7 +19,6 @@ from atbprobe_rules.fields import (
     FILTER_LEVEL,
     IDS,
     IO,
-    LATER_FIELDS,
     MATCH,
     MAX_BYTES,
     MAX_TENSOR_BYTES,
@@ -40,7 +40,6 @@ from atbprobe_rules.scalars import (
     MATCHES,
     SIDES,
     TASKS,
-    check_condition,
     read_count,
     read_filter_level,
     read_size,
@@ -87,11 +86,14 @@ class _Reader:
         array = values.get(RULES.name)
         if isinstance(array, Array):
             rules = tuple(self._rules(array, values))
+            max_bytes = self._field(MAX_BYTES, values)
         else:
             rules = (self._rule(1, None, values, config.span),)
+            max_bytes = None  # it is the rule's own
         dump_enable = self._field(DUMP_ENABLE, values)
         filter_level = self._field(FILTER_LEVEL, values)
-        return ReadConfig(Selection(dump_enable, filter_level, rules), _places(values), tuple(self._rule_texts))
+        selection = Selection(dump_enable, filter_level, rules, max_bytes)
+        return ReadConfig(selection, _places(values), tuple(self._rule_texts))
 
     def _rules(self, array: Array, config: Values) -> Iterator[Rule]:
         if not array.items:
@@ -126,7 +128,6 @@ class _Reader:
     def _rule(self, number: int, name: str | None, values: Values, span: Span) -> Rule:
         tasks: Tasks = self._field(TASK, values)
         wants_inputs, wants_outputs = self._field(IO, values)
-        following = self._field(NEXT, values) if NEXT.name in values else None
         rule = Rule(
             number=number,
             name=name,
@@ -139,7 +140,11 @@ class _Reader:
             save_child=self._field(SAVE_CHILD, values),
             match_all=self._field(MATCH, values),
             span=span,
-            next=following,
+            next=self._field(NEXT, values),
+            when=self._field(WHEN, values),
+            stop_after=self._field(STOP_AFTER, values),
+            max_bytes=self._field(MAX_BYTES, values),
+            max_tensor_bytes=self._field(MAX_TENSOR_BYTES, values),
         )
         if rule.match_all:
             self._check_match(rule, values)
@@ -187,11 +192,7 @@ class _Reader:
         """Return what a value means in its field; where that is nothing, what keeps the rest readable."""
         key = id(value)
         if key not in self._read:
-            before = len(self._found)
             meaning = _READERS[field.name](value, self._found)
-            if field.name in LATER_FIELDS and len(self._found) == before:
-                message = f"{quoted(field.name)} is not in this version of the rules language"
-                self._found.append(error(Code.NOT_IN_THIS_VERSION, value.span, message))
             self._read[key] = _DEFAULTS[field.name] if meaning is None else meaning
         return self._read[key]
 
@@ -234,7 +235,7 @@ _READERS: dict[str, Callable[[Value, list[Diagnostic]], Any]] = {
     MATCH.name: _of(String, lambda value, found: read_word(value, MATCH, MATCHES, Code.BAD_MATCH, found)),
     IO.name: _of(String, lambda value, found: read_word(value, IO, SIDES, Code.BAD_IO, found)),
     FILTER_LEVEL.name: _of(Number, read_filter_level),
-    WHEN.name: _of(String, check_condition),
+    WHEN.name: _of(String, read_condition),
     STOP_AFTER.name: _of(Number, lambda value, found: read_count(value, STOP_AFTER, found)),
     MAX_BYTES.name: lambda value, found: read_size(value, MAX_BYTES, found),
     MAX_TENSOR_BYTES.name: lambda value, found: read_size(value, MAX_TENSOR_BYTES, found),
@@ -244,11 +245,10 @@ _DEFAULTS: dict[str, Any] = {
     **{field.name: field.default for field in (DUMP_ENABLE, FILTER_LEVEL, SAVE_CHILD)},
     TASK.name: TASKS[str(TASK.default)],
     EXEC_RANGE.name: NumberFilter(unlimited=False, included=(NumberRange(0, 0, 1, Span(0, 0)),)),
-    NEXT.name: None,
     IDS.name: (),
     OP_NAME.name: (),
     DEVICE.name: EVERYTHING,
     MATCH.name: MATCHES[str(MATCH.default)],
     IO.name: SIDES[str(IO.default)],
-    **dict.fromkeys(LATER_FIELDS),
+    **{field.name: field.default for field in (NEXT, WHEN, STOP_AFTER, MAX_BYTES, MAX_TENSOR_BYTES)},
 }

@@ -1,18 +1,15 @@
-"""What the fields of one value mean: words, counts, sizes, and the condition of `when`."""
+"""What the fields of one value mean: words, counts and sizes."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import TypeVar
 
 from atbprobe_rules.diagnostics import Code, Diagnostic, error, quoted
 from atbprobe_rules.fields import Field, nearest_word
-from atbprobe_rules.number_terms import refuse_empty
-from atbprobe_rules.parse_terms import split_numbers
 from atbprobe_rules.selection import MAX_NUMBER, Tasks
-from atbprobe_rules.syntax_tree import Excerpt, Number, String, Value
+from atbprobe_rules.syntax_tree import Number, String, Value
 
 TASKS = {
     "tensor": Tasks.TENSOR,
@@ -24,12 +21,10 @@ SIDES = {"in": (True, False), "out": (False, True), "both": (True, True)}
 """Of each word of `io`, whether inputs and whether outputs are wanted."""
 
 MAX_FILTER_LEVEL = 3
-CONDITIONS = ("nan", "inf", "nonfinite", "abs > 1e4")
 
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)[ \t]*([A-Za-z]*)")
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_ABOVE = re.compile(r"abs[ \t]*>[ \t]*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)")
 _LONGEST_NUMBER = 64
 
 T = TypeVar("T")
@@ -69,6 +64,8 @@ def read_size(value: Value, field: Field, found: list[Diagnostic]) -> int | None
     hint = 'write a number of bytes, or a size such as "10 GiB"'
     if match is None or len(match[1]) > _LONGEST_NUMBER or (isinstance(value, Number) and "." in match[1]):
         message = f"{quoted(value.text)} is not a size"
+    elif match[1][0] == "0" and match[1][1:2].isdecimal():
+        message = f"{quoted(value.text)} begins with a zero"
     elif match[2] not in _UNITS:
         near = nearest_word(match[2], ["kib", "mib", "gib", "tib"])
         unit = next((unit for unit in _UNITS if unit.lower() == near), None)
@@ -94,22 +91,3 @@ def read_filter_level(value: Number, found: list[Diagnostic]) -> int | None:
         message = f'"filter_level" must be a whole number, not {value.text[:20]}'
         found.append(error(Code.WRONG_TYPE, value.span, message))
     return None
-
-
-def check_condition(value: String, found: list[Diagnostic]) -> None:
-    """Look for mistakes in `when`: conditions joined by `|`."""
-    field = Excerpt.whole(value).stripped()
-    if not field.text:
-        hint = f"conditions are {', '.join(CONDITIONS)}"
-        found.append(error(Code.EMPTY_VALUE, value.span, '"when" is empty', hint))
-        return
-    for term in split_numbers(field, "|"):
-        if not term.text:
-            refuse_empty(term, found, "|")
-        elif term.text not in CONDITIONS[:3]:
-            above = _ABOVE.fullmatch(term.text)
-            if above is not None and math.isfinite(float(above[1])):
-                continue
-            near = nearest_word(term.text, CONDITIONS[:3])
-            hint = f"did you mean {quoted(near)}?" if near else f"conditions are {', '.join(CONDITIONS)}"
-            found.append(error(Code.BAD_CONDITION, term.span, f"{quoted(term.text)} is not a condition", hint))

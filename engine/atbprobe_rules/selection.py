@@ -10,6 +10,7 @@ prefix. Every term keeps the span of the text it came from, so that an explanati
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 from atbprobe_rules.diagnostics import Span
@@ -146,6 +147,73 @@ class NameTerm:
 
 
 @dataclass(frozen=True)
+class ConditionTerm:
+    """One alternative of `when`: the kinds of values that it asks an output for.
+
+    With `above`, a bound that is finite and not negative, it takes every magnitude beyond it; an infinity is beyond
+    every bound, so `infinity` is set then too. NaN has no magnitude. A complex number is NaN if either part is, and
+    infinite if either part is.
+    """
+
+    nan: bool
+    infinity: bool
+    above: float | None
+    span: Span
+
+    def accepts(self, value: complex) -> bool:
+        """Tell whether one element of an output is such a value."""
+        number = complex(value)
+        if math.isnan(number.real) or math.isnan(number.imag):
+            return self.nan
+        if math.isinf(number.real) or math.isinf(number.imag):
+            return self.infinity
+        return self.above is not None and math.hypot(number.real, number.imag) > self.above
+
+    def covers(self, other: ConditionTerm) -> bool:
+        """Tell whether every value that `other` accepts is accepted here."""
+        if (other.nan and not self.nan) or (other.infinity and not self.infinity):
+            return False
+        return other.above is None or (self.above is not None and self.above <= other.above)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What `when` says: an op is kept if any element of any of its outputs is accepted by any of the terms."""
+
+    terms: tuple[ConditionTerm, ...]
+
+    @property
+    def nan(self) -> bool:
+        """Whether a NaN is enough."""
+        return any(term.nan for term in self.terms)
+
+    @property
+    def infinity(self) -> bool:
+        """Whether an infinity is enough."""
+        return any(term.infinity for term in self.terms)
+
+    @property
+    def above(self) -> float | None:
+        """The smallest of the bounds; a magnitude beyond it is enough."""
+        return min((term.above for term in self.terms if term.above is not None), default=None)
+
+    @property
+    def text(self) -> str:
+        """The condition as it is written in a config, without what is surplus."""
+        return condition_text(self.nan, self.infinity, self.above)
+
+
+def condition_text(nan: bool, infinity: bool, above: float | None) -> str:
+    """Return the shortest way to write a condition; an `infinity` beside `above` is not mentioned."""
+    if nan and infinity and above is None:
+        return "nonfinite"
+    words = ["nan" if nan else "", "inf" if infinity and above is None else ""]
+    if above is not None:
+        words.append(f"abs > {repr(above).removesuffix('.0')}")
+    return "|".join(filter(None, words))
+
+
+@dataclass(frozen=True)
 class Rule:
     """One rule. `number` counts from 1 in the order of the file and names a rule that has no `name`.
 
@@ -156,6 +224,11 @@ class Rule:
 
     With `next`, at least 1, the rule takes of each op only that many executions, counted by each process from the
     moment in which it took the rules; `rounds` is then unlimited.
+
+    The rest decides over what was selected, in each process by itself. With `when` only ops whose outputs meet the
+    condition are kept. The rule ends, and selects nothing more, after `stop_after` ops were kept or `max_bytes` bytes
+    of data; the op under way is finished. Of tensors of more than `max_tensor_bytes` bytes it keeps statistics in
+    place of data. All of these are at least 1; None: no limit.
     """
 
     number: int
@@ -170,20 +243,37 @@ class Rule:
     match_all: bool
     span: Span
     next: int | None = None
+    when: Condition | None = None
+    stop_after: int | None = None
+    max_bytes: int | None = None
+    max_tensor_bytes: int | None = None
 
     @property
     def label(self) -> str:
         """What the rule is called in every report: its name, else its number."""
         return self.name if self.name is not None else str(self.number)
 
+    @property
+    def keeps_data(self) -> bool:
+        """Whether data are kept of any tensor, and not statistics alone."""
+        return bool((self.tasks_in | self.tasks_out) & Tasks.TENSOR)
+
+    @property
+    def keeps_all_it_selects(self) -> bool:
+        """Whether there is neither a condition nor a limit on what is kept of the ops that it selects."""
+        limits = (self.stop_after, self.max_bytes, self.max_tensor_bytes)
+        return self.when is None and all(limit is None for limit in limits)
+
 
 @dataclass(frozen=True)
 class Selection:
     """A whole config. With `dump_enable` false nothing is selected, whatever the rules say.
 
-    `filter_level` is 0, 1, 2 or 3. There are 1 to `MAX_RULES` rules; a flat config is one rule.
+    `filter_level` is 0, 1, 2 or 3. There are 1 to `MAX_RULES` rules; a flat config is one rule. All rules end when they
+    together have kept `max_bytes` bytes of data, at least 1; None: no limit. In a flat config that is the rule's own.
     """
 
     dump_enable: bool
     filter_level: int
     rules: tuple[Rule, ...]
+    max_bytes: int | None = None

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from atbprobe_rules.covering import comparing_cost, ids_cover, names_cover, range_covers
 from atbprobe_rules.diagnostics import Code, Diagnostic, Related, Source, Span, quoted, warning
-from atbprobe_rules.selection import IdTerm, Literal, NamePart, NameTerm, NumberRange, Rule
+from atbprobe_rules.selection import Condition, ConditionTerm, IdTerm, Literal, NamePart, NameTerm, NumberRange, Rule
 
 LONGEST_NAME = 255
 """Names in the file system are not longer; longer prefixes are not looked into."""
@@ -47,6 +47,8 @@ def shadowed_terms(rules: Sequence[Rule], source: Source) -> Iterator[Diagnostic
         included_names, excluded_names = [t for t in names if not t.excluded], [t for t in names if t.excluded]
         yield from _in_all([_shadowed_names(included_names, save_child, source) for save_child in children])
         yield from _shadowed_names(excluded_names, True, source)
+    for condition in {id(rule.when): rule.when for rule in rules if rule.when is not None}.values():
+        yield from _shadowed_conditions(condition, source)
 
 
 def _with_children(
@@ -128,6 +130,23 @@ def _shadowed_names(terms: Sequence[NameTerm], save_child: bool, source: Source)
     wide = [term for term in plain if _literal_path(term) is None or (save_child and len(term.parts) > 1)]
     if wide:
         yield from _compared(plain if len(plain) <= _MOST_COMPARED else wide, plain, covers, source)
+
+
+def _shadowed_conditions(condition: Condition, source: Source) -> Iterable[Diagnostic]:
+    """Every term is looked for in the two that can cover others: nonfinite, and the smallest bound."""
+    keyed = [((term.nan, term.infinity, term.above), term) for term in condition.terms]
+    distinct, repeated = _repeated(keyed, source)
+    yield from repeated
+    bounds = sorted((term for term in distinct if term.above is not None), key=_bound)
+    covers = [*bounds[:1], *(term for term in distinct if term.nan and term.infinity)]
+    for term in distinct:
+        cover = next((cover for cover in covers if cover is not term and cover.covers(term)), None)
+        if cover is not None:
+            yield _shadowed(term, cover, source)
+
+
+def _bound(term: ConditionTerm) -> float:
+    return term.above or 0.0
 
 
 def _compared(

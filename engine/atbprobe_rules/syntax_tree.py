@@ -127,7 +127,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Numeral:
-    """Digits, maybe with a sign and leading zeros."""
+    """Digits, maybe with a sign and leading zeros; behind the `>` of a condition also with points and an exponent."""
 
     text: str
     span: Span
@@ -181,6 +181,15 @@ class NumberForm:
     text: str
     components: tuple[Component, ...]
     excluded: Span | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class ConditionForm:
+    """A term of when: a word, maybe with `> bound` behind it."""
+
+    word: Keyword
+    bound: Numeral | None
     span: Span
 
 

@@ -68,10 +68,10 @@ int read_at(const FileDescriptor& file, uint64_t offset, void* data, uint64_t by
 
 void forget_held_memory() { g_held_bytes.store(0, std::memory_order_relaxed); }
 
-HeldTensors::Held* HeldTensors::take(Held** link) {
-    Held* held = *link;
-    *link = held->next;
-    return held;
+HeldTensors::Held* HeldTensors::take_first() {
+    Held* first = first_;
+    first_ = first->next;
+    return first;
 }
 
 void HeldTensors::release(Held* held) {
@@ -80,7 +80,7 @@ void HeldTensors::release(Held* held) {
 }
 
 void HeldTensors::drop() {
-    while (first_ != nullptr) release(take(&first_));
+    while (first_ != nullptr) release(take_first());
     file_ = FileDescriptor();
     file_end_ = 0;
 }
@@ -90,7 +90,7 @@ void HeldTensors::hold(const TensorCall& call, Side side, const SaveOrder& order
         SaveItem item = borrowed_item(SaveItem::Kind::kTensor, call, order, nullptr);
         if (order.filter_level == kFilterKernels && is_kernel(item.path.operations)) item.order.tasks &= ~kTaskTensor;
         if (call.data == nullptr || item.order.tasks == 0) item.call.bytes = 0;
-        std::unique_ptr<Held> held(new Held);
+        auto held = std::make_unique<Held>();
         held->side = side;
         held->bytes = call.bytes;
         if ((item.order.tasks & kTaskTensor) != 0) keep_data(saver, item, held.get());

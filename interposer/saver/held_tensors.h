@@ -27,17 +27,14 @@ class HeldTensors {
     // Of the order's tasks all that may be wanted in the end.
     void hold(const TensorCall& call, Side side, const SaveOrder& order) noexcept;
 
-    // Asks `decide(side, bytes, &tasks)` of each tensor, in the order in which they came. Those of which it says true
-    // are saved as `tasks` ask, with 0 dropped; the others go on waiting.
+    bool any() const { return first_ != nullptr; }
+
+    // Asks `decide(side, bytes, &tasks)` of one tensor after the other, in the order in which they came, and saves them
+    // as `tasks` ask, with 0 dropped. From the first one on of which it says false they all go on waiting.
     template <typename Decide>
     void save_decided(Decide decide) {
-        for (Held** link = &first_; *link != nullptr;) {
-            uint32_t tasks = 0;
-            if (decide((*link)->side, (*link)->bytes, &tasks)) {
-                save(take(link), tasks);
-            } else {
-                link = &(*link)->next;
-            }
+        for (uint32_t tasks = 0; first_ != nullptr && decide(first_->side, first_->bytes, &tasks);) {
+            save(take_first(), tasks);
         }
     }
 
@@ -57,7 +54,7 @@ class HeldTensors {
         CopiedItem item;
     };
 
-    static Held* take(Held** link);
+    Held* take_first();
     static void release(Held* held);
     void keep_data(TensorSaver* saver, const SaveItem& item, Held* held);
     void write_to_file(TensorSaver* saver, const TensorCall& call, Held* held);

@@ -10,6 +10,8 @@ from atbprobe_rules.selection import (
     MAX_NUMBER,
     AnyCharacters,
     AnyDepth,
+    Condition,
+    ConditionTerm,
     IdTerm,
     Literal,
     NamePart,
@@ -122,6 +124,13 @@ name_terms = st.builds(
     span=st.just(NOWHERE),
 )
 _tasks = st.integers(0, 3).map(Tasks)
+_bounds = st.floats(0, allow_nan=False, allow_infinity=False)
+_nan = ConditionTerm(nan=True, infinity=False, above=None, span=NOWHERE)
+_condition_terms = st.just(_nan) | st.builds(
+    ConditionTerm, st.booleans(), st.just(True), st.none() | _bounds, st.just(NOWHERE)
+)
+conditions = st.lists(_condition_terms, min_size=1, max_size=3).map(lambda terms: Condition(tuple(terms)))
+_limits = st.none() | st.none() | st.sampled_from([1, 4096, MAX_NUMBER])
 
 
 @st.composite
@@ -141,7 +150,12 @@ def selections(draw: st.DrawFn) -> Selection:
             match_all=draw(st.booleans()),
             span=NOWHERE,
             next=draw(st.none() | st.none() | st.sampled_from([1, 2, 3, 11, MAX_NUMBER])),
+            when=draw(st.none() | st.none() | conditions),
+            stop_after=draw(_limits),
+            max_bytes=draw(_limits),
+            max_tensor_bytes=draw(_limits),
         )
         for number in range(number_of_rules)
     )
-    return Selection(draw(st.sampled_from([True, True, True, False])), draw(st.integers(0, 3)), rules)
+    dump_enable, filter_level = draw(st.sampled_from([True, True, True, False])), draw(st.integers(0, 3))
+    return Selection(dump_enable, filter_level, rules, draw(_limits))

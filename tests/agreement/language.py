@@ -53,6 +53,17 @@ _exact = st.lists(_pieces, min_size=1, max_size=3).map(lambda pieces: "=" + "".j
 _name = st.one_of(_words, _path, _path.map(lambda path: "/" + path), _exact)
 names = st.lists(_excludable(_name), max_size=3)
 
+_bounds = st.sampled_from(["0", "1", "0.5", "65504", "1e4", "2.5E-3", "1e+300", "0e0"])
+_condition = st.one_of(
+    st.sampled_from(["nan", "NaN", "inf", "INF", "nonfinite"]),
+    st.builds(lambda blank, bound: f"abs{blank}>{blank}{bound}", st.sampled_from(["", " "]), _bounds),
+)
+conditions = st.lists(_condition, min_size=1, max_size=3).map(" | ".join)
+sizes = st.one_of(
+    numbers.filter(bool),
+    st.sampled_from(["1", "7 B", "0.5 KiB", "3MiB", "10 GiB", "1.25 TiB"]),
+)
+
 _fields: dict[str, st.SearchStrategy[Any]] = {
     "task": st.sampled_from(["tensor", "statistics", "all"]),
     "ids": ids.map(lambda terms: ", ".join(terms[:3])),
@@ -61,6 +72,10 @@ _fields: dict[str, st.SearchStrategy[Any]] = {
     "device": st.just("") | devices,
     "match": st.sampled_from(["any", "any", "all"]),
     "io": st.sampled_from(["in", "out", "both"]),
+    "when": conditions,
+    "stop_after": numbers.filter(bool),
+    "max_bytes": sizes,
+    "max_tensor_bytes": sizes,
 }
 
 

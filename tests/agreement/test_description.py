@@ -11,6 +11,7 @@ from hypothesis import given
 from inputs import selections
 
 from atbprobe_rules.automaton_description import bytes_text
+from atbprobe_rules.check import check_config
 from atbprobe_rules.compiler import compile_selection
 from atbprobe_rules.program import AutomatonTables
 from atbprobe_rules.program_description import ProgramDescription
@@ -29,6 +30,13 @@ class Masks:
 
     def of(self, names: Sequence[str]) -> int:
         return sum(self._bits[name] for name in names)
+
+
+def compiled_condition(when: str) -> tuple[int, float]:
+    """Return the bits and the bound of a condition as a config has it."""
+    selection = check_config(json.dumps({"when": when}).encode(), "when").require()
+    bits, bound = compile_selection(selection, bytes(32)).actions[["condition", "condition_bound"]].tolist()[0]
+    return bits, bound
 
 
 def read_bytes(text: str) -> list[int]:
@@ -92,6 +100,11 @@ def test_every_table_can_be_made_again(selection: Selection) -> None:
     for side, field in (("in", "input_tasks"), ("out", "output_tasks")):
         assert [sum(TASKS[task] for task in rule[side]) for rule in rules] == program.actions[field].tolist()
     assert [rule["save_child"] for rule in rules] == program.actions["save_child"].tolist()
+    for limit in ("next", "stop_after", "max_bytes", "max_tensor_bytes"):
+        assert [rule.get(limit, 0) for rule in rules] == program.actions[limit].tolist()
+    assert (described["max_bytes"] or 0) == record["max_bytes"]
+    written = [compiled_condition(rule["when"]) if "when" in rule else (0, 0.0) for rule in rules]
+    assert written == program.actions[["condition", "condition_bound"]].tolist()
 
     for name, intervals, strides in (
         ("rounds", program.rounds, program.round_strides),

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engines import ask_reference
 from hypothesis import given
 from hypothesis import strategies as st
+from whole_run import Execution, Tensor, kept_in_run
 
 from atbprobe_rules.check import CheckedConfig, check_config
 from atbprobe_rules.diagnostics import Code, Span
-from atbprobe_rules.selection import NumberFilter, Rule, Selection
+from atbprobe_rules.parse import parse_json
+from atbprobe_rules.read_rules import read_selection
+from atbprobe_rules.selection import Condition, NumberFilter, Rule, Selection, Tasks
+from atbprobe_rules.syntax_tree import Object
 
 Config = dict[str, Any]
 
@@ -25,6 +29,12 @@ QUERIES = [
     for depth in (1, 2, 3)
     for path in itertools.product(COMPONENTS[: 6 - depth], repeat=depth)
     for round_number, device, earlier in ((0, 0, 0), (3, 1, 1), (10, -1, 2))
+]
+SIZES = itertools.cycle([1, 8, 64, 512, 8, 0, 4096])
+VALUES = itertools.cycle([(), (0.5,), (-20.0, 3.0), (math.nan,), (1e6,), (-math.inf,), (1.0, math.nan, math.inf)])
+RUN = [
+    Execution(*query, (Tensor(next(SIZES)), Tensor(next(SIZES))), (Tensor(next(SIZES), values),))
+    for query, values in zip(QUERIES, VALUES, strict=False)
 ]
 
 
@@ -40,7 +50,13 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "device": some("0", "0-3", "1-2", "2-8/2", "!0", "!0-3"),
     "match": st.sampled_from(["any", "all"]),
     "io": st.sampled_from(["in", "out", "both"]),
-    "task": st.sampled_from(["tensor", "all"]),
+    "task": st.sampled_from(["tensor", "all", "statistics"]),
+}
+LIMITS: dict[str, st.SearchStrategy[Any]] = {
+    "when": some("nan", "NaN", "inf", "nonfinite", "abs > 1", "abs > 1e2", "abs>1.0", separator="|"),
+    "stop_after": st.sampled_from([1, 5, 50]),
+    "max_bytes": st.sampled_from([1, 600, "4 KiB"]),
+    "max_tensor_bytes": st.sampled_from([1, 64, "1 KiB"]),
 }
 TIMES: st.SearchStrategy[Config] = st.one_of(
     some("0", "0-3", "3-", "0-9/3", "!0", "!0-3", "!0-", separator="|").map(lambda rounds: {"exec_range": rounds}),
@@ -48,7 +64,9 @@ TIMES: st.SearchStrategy[Config] = st.one_of(
     st.integers(1, 3).map(lambda count: {"next": count}),
     st.just({}),
 )
-objects = st.builds(dict.__or__, st.fixed_dictionaries({}, optional=FIELDS), TIMES)
+unlimited = st.builds(dict.__or__, st.fixed_dictionaries({}, optional=FIELDS), TIMES)
+limits = st.fixed_dictionaries({}, optional=LIMITS).filter(bool)
+objects = unlimited | st.builds(dict.__or__, unlimited, limits)
 configs = st.builds(
     lambda config, rules: {"dump_enable": True, **config, **({"rules": rules} if rules else {})},
     objects,
@@ -60,8 +78,11 @@ def check(config: Config) -> CheckedConfig:
     return check_config(json.dumps(config).encode(), "config.json")
 
 
-def kept(selection: Selection) -> list[tuple[int, int]]:
-    return [(answer[3], answer[4]) for answer in ask_reference(selection, QUERIES)]
+def kept(selection: Selection) -> list[tuple[Tasks, ...]]:
+    return kept_in_run(selection, RUN)
+
+
+NOTHING = (Tasks.NONE,) * 3
 
 
 def spans_of(checked: CheckedConfig, *codes: Code) -> list[Span]:
@@ -86,7 +107,9 @@ def without_terms(selection: Selection, spans: list[Span]) -> Selection:
     def rule_of(rule: Rule) -> Rule:
         ids = tuple(term for term in rule.ids if term.span not in spans)
         names = tuple(term for term in rule.names if term.span not in spans)
-        return replace(rule, ids=ids, names=names, rounds=numbers_of(rule.rounds), devices=numbers_of(rule.devices))
+        when = rule.when and Condition(tuple(term for term in rule.when.terms if term.span not in spans))
+        rounds, devices = numbers_of(rule.rounds), numbers_of(rule.devices)
+        return replace(rule, ids=ids, names=names, rounds=rounds, devices=devices, when=when)
 
     return replace(selection, rules=tuple(map(rule_of, selection.rules)))
 
@@ -115,7 +138,7 @@ def test_terms_that_an_exclusion_takes_away(config: Config) -> None:
         names = tuple(term for term in rule.names if term.excluded or term.span == span)
         if span in {*(term.span for term in ids), *(term.span for term in names)}:
             alone = replace(rule, ids=ids, names=names, match_all=False)
-            assert set(kept(Selection(True, 0, (alone,)))) == {(0, 0)}
+            assert set(kept(Selection(True, 0, (alone,)))) == {NOTHING}
 
 
 @given(configs)
@@ -127,11 +150,47 @@ def test_rules_that_select_nothing_or_add_nothing(config: Config) -> None:
         assert_each_and_all_can_go(checked.selection, whole, without_rules)
 
 
+@given(unlimited, limits)
+def test_a_copy_with_limits_adds_nothing_and_takes_nothing_over(rule: Config, limited: Config) -> None:
+    """But for the statistics of large tensors, where the rule itself keeps data alone."""
+    copy = {**rule, **limited}
+    behind, before = (check({"dump_enable": True, "rules": rules}) for rules in ([rule, copy], [copy, rule]))
+    if behind.selection is None or before.selection is None or spans_of(behind, Code.DEAD_RULE):
+        return
+    adds_statistics = "max_tensor_bytes" in limited and rule.get("task", "tensor") == "tensor"
+    shadowed = spans_of(behind, Code.SHADOWED_RULE)
+    assert shadowed == ([] if adds_statistics else [behind.selection.rules[1].span])
+    assert_each_and_all_can_go(behind.selection, shadowed, without_rules)
+    assert not spans_of(before, Code.SHADOWED_RULE)
+
+
+@given(configs)
+def test_limits_that_change_nothing(config: Config) -> None:
+    checked = check(config)
+    if checked.selection is None:
+        return
+    value, _ = parse_json(checked.source)
+    assert isinstance(value, Object)
+    read = read_selection(value, [])
+
+    def without_limits(selection: Selection, spans: list[Span]) -> Selection:
+        rules = []
+        for rule, text in zip(selection.rules, read.rule_texts, strict=True):
+            unused = {name: None for name in ("max_bytes", "max_tensor_bytes") if text.get(name) in spans}
+            rules.append(replace(rule, **unused))
+        of_all = None if read.text.get("max_bytes") in spans else selection.max_bytes
+        return replace(selection, rules=tuple(rules), max_bytes=of_all)
+
+    spans = spans_of(checked, Code.UNUSED_LIMIT)
+    assert_each_and_all_can_go(checked.selection, spans, without_limits)
+    assert not spans or without_limits(checked.selection, spans) != checked.selection
+
+
 @given(configs)
 def test_a_flat_config_that_selects_nothing(config: Config) -> None:
     checked = check({key: value for key, value in config.items() if key != "rules"})
     if checked.selection is not None and spans_of(checked, Code.DEAD_RULE):
-        assert set(kept(checked.selection)) == {(0, 0)}
+        assert set(kept(checked.selection)) == {NOTHING}
 
 
 @given(configs)
@@ -157,7 +216,7 @@ def test_the_rules_to_which_filter_level_applies_stay(config: Config) -> None:
     if checked.selection is None:
         return
 
-    def with_children(selection: Selection) -> list[tuple[int, int]]:
+    def with_children(selection: Selection) -> list[tuple[Tasks, ...]]:
         return kept(replace(selection, rules=tuple(rule for rule in selection.rules if rule.save_child)))
 
     spans = spans_of(checked, Code.SHADOWED_RULE)

@@ -68,6 +68,9 @@ FIELDS: dict[str, tuple[object, ...]] = {
     "next": (1,),
     "rules": ([{"ids": "0"}],),
     "when": ("nan",),
+    "stop_after": (1,),
+    "max_bytes": (1, "1 B"),
+    "max_tensor_bytes": (1,),
 }
 LEVELS: tuple[object, ...] = (3, -1, 2.9, 0.9, -0.9, True, False, None, "0", 1e3, 2**32, 2**32 + 2, 2**63, 2**64)
 WITH_CHILDREN: tuple[dict[str, object], ...] = (

@@ -75,6 +75,19 @@ def test_for_people_a_line_each(config: Path) -> None:
     ]
 
 
+def test_rules_that_ask_for_values_are_shown_with_what_they_ask_for(config: Path) -> None:
+    """The answer as data says what would be kept."""
+    rules = [{"name": "bad", "when": "NaN | abs>1e3"}, {"task": "statistics", "io": "in", "stop_after": 1}]
+    config.write_text(json.dumps({"dump_enable": True, "exec_range": "all", "ids": "2_1", "rules": rules}))
+    done = explain(config, f"{SELECTED}\n" * 2)
+    line = f"+  {SELECTED}  (round 0; rule bad (when nan|abs > 1000), 2; in: tensor+statistics; out: tensor)"
+    assert done.stdout.splitlines() == [line, line]
+    answers = [json.loads(line) for line in explain(config, f"{SELECTED}\n" * 2, "--json").stdout.splitlines()]
+    assert answers[0] == answers[1]
+    kept = (answers[0]["rules"], answers[0]["in"], answers[0]["out"])
+    assert kept == (["bad", "2"], ["tensor", "statistics"], ["tensor"])
+
+
 def test_names_of_any_bytes_come_back_as_they_were(config: Path) -> None:
     directory = "0_1/0/2_Mlp<Silu>:0 \udcff\u2028x"
     done = explain(config, f"{directory}\n", "--json")
@@ -165,6 +178,23 @@ def test_the_program_as_one_object(config: Path) -> None:
     ]
     assert [numbers["rules"] for numbers in program["rounds"]] == [["1"], []]
     assert program["names"] is None
+
+
+def test_conditions_and_limits_are_part_of_the_program(config: Path) -> None:
+    limits = {"stop_after": 3, "max_bytes": "1 KiB", "max_tensor_bytes": 9, "when": "inf|nan"}
+    config.write_text(json.dumps({"max_bytes": "1 MiB", "rules": [limits, {"next": 2}]}))
+    done = run(config, "--program", "--json")
+    program = json.loads(done.stdout)
+    assert program["max_bytes"] == 1 << 20
+    own = [{key: rule[key] for key in [*limits, "next"] if key in rule} for rule in program["rules"]]
+    assert own == [{**limits, "max_bytes": 1024, "when": "nonfinite"}, {"next": 2}]
+    tables = tables_of(run(config, "--program").stdout.splitlines())
+    assert any("max_bytes 1048576, of all rules together" in lines for lines in tables.values())
+    said = "when nonfinite; stop_after 3; max_bytes 1024; max_tensor_bytes 9"
+    assert tables["rules"] == [
+        f"1: off; layers; in: tensor; out: tensor; {said}",
+        "2: off; layers; in: tensor; out: tensor; next 2",
+    ]
 
 
 def test_long_tables_are_cut_unless_all_is_asked_for(config: Path) -> None:

@@ -13,7 +13,7 @@ import atbprobe_rules
 from atbprobe_rules import ConfigError, parse_config
 from atbprobe_rules.check import MAX_BYTES, CheckedConfig, check_config
 from atbprobe_rules.diagnostics import Code, Severity, Span
-from atbprobe_rules.fields import FIELDS, FORMER_NAMES, nearest_word
+from atbprobe_rules.fields import FIELDS, FORMER_NAMES, FieldType, nearest_word
 from atbprobe_rules.number_terms import MAX_MARKS
 from atbprobe_rules.parse import MAX_TOKENS
 from atbprobe_rules.selection import MAX_NUMBER, Literal, NamePart, NumberFilter, Rule, Tasks
@@ -160,7 +160,7 @@ def test_any_bytes_are_taken_or_refused_with_a_reason(data: bytes) -> None:
 
 
 @given(
-    st.sampled_from(["exec_range", "ids", "op_name", "device"]),
+    st.sampled_from(["exec_range", "ids", "op_name", "device", "when"]),
     st.text(alphabet="0123_,-*/!=|[]?\\ aln+.", max_size=12),
 )
 def test_any_value_of_a_string_field_is_taken_or_refused_within_it(field: str, text: str) -> None:
@@ -173,6 +173,7 @@ def test_any_value_of_a_string_field_is_taken_or_refused_within_it(field: str, t
         # What is taken is of the baseline language, and no term was dropped on the way.
         (rule,) = checked.require().rules
         count = {"ids": len(rule.ids), "op_name": len(rule.names), "device": len(rule.devices.included)}
+        count["when"] = text.count(",") + 1  # its separator is another one
         assert field == "exec_range" or count[field] == (text.count(",") + 1 if text.strip() else 0)
         assert not set(text) & set("*?[\\|!=+") or field == "op_name"
 
@@ -180,9 +181,13 @@ def test_any_value_of_a_string_field_is_taken_or_refused_within_it(field: str, t
 @given(st.dictionaries(st.text(max_size=12) | st.sampled_from(list(FIELDS)), st.none() | st.integers() | st.text()))
 def test_only_known_keys_of_the_right_type_are_taken(config: dict[str, Any]) -> None:
     checked = parse_config(json.dumps(config))
-    types = {name: type(field.default) for name, field in FIELDS.items()}
+    types: dict[FieldType, tuple[type, ...]] = {
+        FieldType.STRING: (str,),
+        FieldType.INTEGER: (int,),
+        FieldType.SIZE: (int, str),
+    }
     if checked.ok:
-        assert all(type(value) is types[key] for key, value in config.items())
+        assert all(isinstance(value, types.get(FIELDS[key].type, ())) for key, value in config.items())
 
 
 def test_errors_come_in_the_order_of_the_file() -> None:
@@ -234,10 +239,11 @@ STRIDES = [f"{number}-9999999/{number + 2}" for number in range(15_000)]
         ({"op_name": ",".join(["*a" * 15_000 + "b", "*a" * 15_000 + "c"])}, set()),
         ({"ids": ",".join(EVEN), "rules": [{"exec_range": str(number)} for number in range(64)]}, set()),
         ({"ids": ",".join(f"{number}-9" for number in range(10)), "op_name": ",".join(LONG)}, {Code.SHADOWED_TERM}),
+        ({"when": "|".join(f"abs > {number}" for number in reversed(range(60_000)))}, {Code.SHADOWED_TERM}),
     ],
     ids=[
         *("rounds", "devices", "strides", "inherited rounds", "inherited strides", "patterns", "excluded patterns"),
-        *("rules of patterns", "two long patterns", "inherited ids", "ids beside patterns"),
+        *("rules of patterns", "two long patterns", "inherited ids", "ids beside patterns", "bounds"),
     ],
 )
 def test_warnings_of_large_configs_are_looked_for_no_longer_than_it_takes_to_read_them(
@@ -308,7 +314,7 @@ def test_text_that_has_no_bytes_is_refused() -> None:
 def test_importing_the_package_imports_nothing_heavy() -> None:
     code = (
         "import sys, atbprobe_rules; atbprobe_rules.__version__;"
-        "print([name for name in ('lark', 'numpy', 'click', 'rich', 'watchdog') if name in sys.modules])"
+        "print([name for name in ('lark', 'numpy', 'ml_dtypes', 'click', 'rich', 'watchdog') if name in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -72,6 +72,10 @@ def test_what_both_read_alike_needs_no_note(config: dict[str, Any]) -> None:
         ({"filter_level": 3}, [("compat-default", "3")]),
         ({"filter_level": 1.5}, [("compat-other-value", "1.5")]),
         ({"next": 2, "id": "0"}, [("compat-ignored", '"next"'), ("compat-ignored", '"id"')]),
+        (
+            {"when": "nan", "stop_after": 1, "max_bytes": "1 GiB", "max_tensor_bytes": 9},
+            [("compat-ignored", f'"{key}"') for key in ("when", "stop_after", "max_bytes", "max_tensor_bytes")],
+        ),
         ('{"ids": "0", "ids": "1"}', [("compat-overridden", '"ids"')]),
         ("{} x", [("compat-ignored", "x")]),
         ("[]", [("compat-default", "[]")]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,9 +12,10 @@ from atbprobe_rules.check import check_config
 from atbprobe_rules.compiler import ProgramTooLargeError, compile_selection
 from atbprobe_rules.diagnostics import Span
 from atbprobe_rules.evaluate import decide_many
+from atbprobe_rules.image import encode
 from atbprobe_rules.program import Program
 from atbprobe_rules.selection import MAX_NUMBER, IdTerm, NameTerm, Rule, Selection
-from plain_rules import id_term, name_term, numbers, part, plain_rule
+from plain_rules import condition, id_term, name_term, numbers, part, plain_rule
 
 HASH = bytes(32)
 
@@ -134,3 +136,46 @@ def test_hostile_patterns_are_refused_by_their_size_before_they_take_long(names:
     assert caught.value.term is not None
     named = checked.source.slice(caught.value.term.span)
     assert named != "mlp" and named in names
+
+
+@pytest.mark.parametrize(
+    ("when", "bits", "bound", "written"),
+    [
+        ("nan", 1, 0.0, "nan"),
+        ("INF", 2, 0.0, "inf"),
+        ("nonfinite", 3, 0.0, "nonfinite"),
+        ("inf | nan", 3, 0.0, "nonfinite"),
+        ("abs > 6.5504e4", 6, 65504.0, "abs > 65504"),
+        ("abs>2|inf|abs>0.1", 6, 0.1, "abs > 0.1"),
+        ("abs > 0", 6, 0.0, "abs > 0"),
+        ("abs > 1e300 | nonfinite", 7, 1e300, "nan|abs > 1e+300"),
+    ],
+)
+def test_spellings_of_a_condition_are_one_program(when: str, bits: int, bound: float, written: str) -> None:
+    """An infinity is beyond every bound, so its bit is always set beside a bound."""
+    program, again = (compiled_config(json.dumps({"when": text}).encode()) for text in (when, written))
+    assert program.actions[["condition", "condition_bound"]].tolist() == [(bits, bound)]
+    assert program.conditions == (written,)
+    (asked,) = check_config(json.dumps({"when": when}).encode(), "config.json").require().rules
+    assert asked.when is not None and asked.when.text == written
+    places = {"config_hash": HASH, "rule_name_records": again.rule_name_records}  # in texts of different lengths
+    assert encode(replace(program, **places)) == encode(replace(again, **places))
+
+
+def test_limits_are_those_of_the_rule_or_of_all_rules() -> None:
+    limits = {"stop_after": 3, "max_bytes": "1.5 KiB", "max_tensor_bytes": MAX_NUMBER}
+    flat = compiled_config(json.dumps(limits).encode())
+    fields = ["stop_after", "max_bytes", "max_tensor_bytes"]
+    assert flat.actions[fields].tolist() == [(3, 1536, MAX_NUMBER)]
+    assert flat.program["max_bytes"].tolist() == [0]
+    rules = compiled_config(json.dumps({**limits, "rules": [{}, {"max_bytes": "7 B", "stop_after": 1}]}).encode())
+    assert rules.actions[fields].tolist() == [(3, 0, MAX_NUMBER), (1, 7, MAX_NUMBER)]
+    assert rules.program["max_bytes"].tolist() == [1536]
+
+
+def test_what_is_left_out_is_no_limit() -> None:
+    program = compiled(rule(1), plain_rule(2, when=condition(above=2.5)))
+    fields = ["condition", "condition_bound", "max_bytes", "max_tensor_bytes", "stop_after"]
+    assert program.actions[fields].tolist() == [(0, 0.0, 0, 0, 0), (6, 2.5, 0, 0, 0)]
+    assert program.conditions == (None, "abs > 2.5")
+    assert program.program["max_bytes"].tolist() == [0]

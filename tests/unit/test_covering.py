@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,3 +98,30 @@ def test_filters(cover: NumberFilter, numbers: NumberFilter) -> None:
         assert all(cover.accepts(number) for number in (None, *ALL_SMALL) if numbers.accepts(number))
     if accepts_no_number(numbers):
         assert not any(numbers.accepts(number) for number in ALL_SMALL)
+
+
+LIMITS: tuple[dict[str, object], ...] = (
+    {"when": "nan"},
+    {"when": "abs > 0"},
+    {"stop_after": 2**64 - 1},
+    {"max_bytes": 2**64 - 1},
+    {"max_tensor_bytes": 2**64 - 1},
+)
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+def test_a_rule_with_a_condition_or_limit_covers_none(limit: dict[str, object]) -> None:
+    """Not even one that is the same."""
+    limited, unlimited = rule_of(task="all", **limit), rule_of(task="all")
+    assert [rule_covers(limited, rule) for rule in (limited, unlimited)] == [False, False]
+    assert rule_covers(unlimited, limited)
+
+
+def test_statistics_in_place_of_large_tensors_are_not_in_a_rule_for_data() -> None:
+    data, both = rule_of(), rule_of(task="all")
+    assert not rule_covers(data, rule_of(max_tensor_bytes=1))
+    assert rule_covers(both, rule_of(max_tensor_bytes=1))
+    statistics = rule_of(task="statistics", max_tensor_bytes=1)
+    assert rule_covers(rule_of(task="statistics"), statistics)
+    assert not rule_covers(rule_of(task="all", io="in"), rule_of(max_tensor_bytes=1))
+    assert rule_covers(rule_of(task="all", io="in"), rule_of(io="in", max_tensor_bytes=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from atbprobe_rules.check import check_config
@@ -43,3 +44,15 @@ def test_many_lines() -> None:
 
 def test_what_is_no_op_path_is_not_selected() -> None:
     assert selected(program(1), "", "0_1", "0_1/0", "0_1/0/1_A", "x/y") == [False, False, False, True, False]
+
+
+def test_conditions_stand_beside_the_rules_that_have_them() -> None:
+    config = {
+        "dump_enable": True,
+        "rules": [{"ids": "1", "when": "nan|inf"}, {"ids": "1-2", "stop_after": 1, "max_bytes": 1, "task": "all"}],
+    }
+    compiled = compile_selection(check_config(json.dumps(config).encode(), "f").require(), bytes(32))
+    one, other = explain_ops(compiled, map(Op.from_line, ["0_1/0/1_A", "0_1/0/2_A"]))
+    assert (one.rules, one.conditions) == (("1", "2"), ("nonfinite", None))
+    assert (other.rules, other.conditions) == (("2",), (None,))
+    assert one.inputs == other.outputs == ("tensor", "statistics")

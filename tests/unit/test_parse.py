@@ -138,7 +138,7 @@ def test_a_file_of_endless_values_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("grammar", "starts", "lexer"),
-    [("config", ["start"], "basic"), ("selectors", ["number_term", "name_term"], "contextual")],
+    [("config", ["start"], "basic"), ("selectors", ["number_term", "name_term", "condition"], "contextual")],
 )
 def test_the_grammars_have_no_conflicts(
     grammar: str, starts: list[str], lexer: Any, caplog: pytest.LogCaptureFixture

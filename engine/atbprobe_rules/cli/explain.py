@@ -115,4 +115,8 @@ def _sentence(explanation: Explanation) -> str:
         for side, tasks in (("in", explanation.inputs), ("out", explanation.outputs))
         if tasks
     ]
-    return f"+  {op.dir}  ({number}; rule {', '.join(explanation.rules)}; {'; '.join(sides)})"
+    rules = [
+        name if when is None else f"{name} (when {when})"
+        for name, when in zip(explanation.rules, explanation.conditions, strict=True)
+    ]
+    return f"+  {op.dir}  ({number}; rule {', '.join(rules)}; {'; '.join(sides)})"

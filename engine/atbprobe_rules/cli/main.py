@@ -30,6 +30,8 @@ COMMANDS = {
     "check": CommandPlace("check", "Say whether configs are taken, and what is wrong with them."),
     "explain": CommandPlace("explain", "Say which operations a config selects."),
     "watch": CommandPlace("watch", "Publish a config's rules whenever it changes."),
+    "show": CommandPlace("show", "Show what is in a dump, a part of it, or a tensor."),
+    "convert": CommandPlace("convert", "Convert the tensors of a dump to npy, npz or safetensors."),
     "status": CommandPlace("status", "Show the rules in force and the processes that have them."),
     "wait": CommandPlace("wait", "Wait until an edit has been taken everywhere."),
     "run": CommandPlace("run", "Run one command with the probe loaded."),
