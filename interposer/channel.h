@@ -14,6 +14,7 @@
 
 #include "channel_format.h"
 #include "image_file.h"
+#include "private_files.h"
 
 namespace atbprobe {
 
@@ -28,8 +29,6 @@ struct Channel {
 
 // `<runtime folder>/<hash>`, the hash over the config path as written and the pid namespace.
 int channel_folder_of(const char* runtime_folder, const char* config_path, std::string* folder);
-
-enum class IfMissing { kCreate, kFail };
 
 // Opens the channel in `folder`, after making what is missing if that is asked for.
 int channel_open(const char* folder, IfMissing if_missing, Channel* channel);

@@ -33,6 +33,7 @@ COMMANDS = {
     "show": CommandPlace("show", "Show what is in a dump, a part of it, or a tensor."),
     "convert": CommandPlace("convert", "Convert the tensors of a dump to npy, npz or safetensors."),
     "status": CommandPlace("status", "Show the rules in force and the processes that have them."),
+    "ops": CommandPlace("ops", "List the operations that the running processes execute."),
     "wait": CommandPlace("wait", "Wait until an edit has been taken everywhere."),
     "run": CommandPlace("run", "Run one command with the probe loaded."),
     "compile": CommandPlace("compile", "Compile rules to a file, for machines without Python."),
