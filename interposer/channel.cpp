@@ -22,6 +22,7 @@ namespace {
 constexpr char kControlName[] = "control";
 constexpr uint64_t kLargestGeneration = uint64_t{1} << 62;
 constexpr size_t kMaxNameBytes = 64;
+constexpr int kOpenTries = 16;
 
 // A name in the channel's folder: `image-17`, `.new-1234-7f…`.
 struct FileName {
@@ -74,8 +75,8 @@ bool is_our_control(const ControlHeader& header) {
            header.header_bytes == sizeof(ControlHeader) && header.total_bytes == kControlBytes;
 }
 
-int map_control(int file, off_t size, Channel* channel) {
-    if (size != static_cast<off_t>(kControlBytes)) return -EPROTO;
+int map_control(int file, const struct stat& status, Channel* channel) {
+    if (status.st_size != static_cast<off_t>(kControlBytes)) return -EPROTO;
     void* memory = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED) return -errno;
     auto* control = static_cast<ControlHeader*>(memory);
@@ -83,8 +84,8 @@ int map_control(int file, off_t size, Channel* channel) {
         munmap(memory, kControlBytes);
         return -EPROTO;
     }
-    channel->control = control;
-    channel->slots = reinterpret_cast<ProcessSlot*>(static_cast<char*>(memory) + kSlotsOffset);
+    *channel = {control, reinterpret_cast<ProcessSlot*>(static_cast<char*>(memory) + kSlotsOffset), status.st_dev,
+                status.st_ino};
     return 0;
 }
 
@@ -113,6 +114,31 @@ std::string without_empty_steps(const char* path) {
     return tidy;
 }
 
+int open_once(const char* folder, IfMissing if_missing, Channel* channel) {
+    const FileDescriptor channel_folder(open_channel_folder(folder, if_missing));
+    if (channel_folder.get() < 0) return channel_folder.get();
+    struct stat status = {};
+    int opened = open_private_file(channel_folder.get(), kControlName, O_RDWR, &status);
+    if (opened == -ENOENT && if_missing == IfMissing::kCreate) {
+        const int error = create_control(channel_folder.get());
+        opened = error != 0 ? error : open_private_file(channel_folder.get(), kControlName, O_RDWR, &status);
+    }
+    const FileDescriptor file(opened);
+    return file.get() < 0 ? file.get() : map_control(file.get(), status, channel);
+}
+
+// One that is closed in its place was left halfway, and is opened again. One that is not in its place any more must
+// stay closed: whoever has it would wait for its next word forever. -ENOENT then.
+int settle(const char* folder, Channel* channel) {
+    uint64_t word = kChannelClosed;
+    const bool was_closed = channel->control->generation.compare_exchange_strong(word, 0);
+    if (channel_is_in_place(folder, *channel)) return 0;
+    word = 0;
+    if (was_closed) channel->control->generation.compare_exchange_strong(word, kChannelClosed);
+    channel_unmap(channel);
+    return -ENOENT;
+}
+
 }  // namespace
 
 int channel_folder_of(const char* runtime_folder, const char* config_path, std::string* folder) {
@@ -138,21 +164,11 @@ int channel_folder_of(const char* runtime_folder, const char* config_path, std::
 }
 
 int channel_open(const char* folder, IfMissing if_missing, Channel* channel) {
-    const FileDescriptor channel_folder(open_channel_folder(folder, if_missing));
-    if (channel_folder.get() < 0) return channel_folder.get();
-    off_t size = 0;
-    int opened = open_private_file(channel_folder.get(), kControlName, O_RDWR, &size);
-    if (opened == -ENOENT && if_missing == IfMissing::kCreate) {
-        const int error = create_control(channel_folder.get());
-        opened = error != 0 ? error : open_private_file(channel_folder.get(), kControlName, O_RDWR, &size);
-    }
-    const FileDescriptor file(opened);
-    if (file.get() < 0) return file.get();
-    const int error = map_control(file.get(), size, channel);
-    if (error == 0 && if_missing == IfMissing::kCreate) {
-        // Whoever takes a channel away renames its folder first. One that is closed in its place was left halfway.
-        uint64_t closed = kChannelClosed;
-        channel->control->generation.compare_exchange_strong(closed, 0);
+    if (if_missing == IfMissing::kFail) return open_once(folder, if_missing, channel);
+    int error = -ENOENT;
+    for (int tries = 0; tries < kOpenTries && error == -ENOENT; ++tries) {  // it is taken away at this moment
+        error = open_once(folder, if_missing, channel);
+        if (error == 0) error = settle(folder, channel);
     }
     return error;
 }
@@ -162,13 +178,21 @@ void channel_unmap(Channel* channel) {
     *channel = Channel{};
 }
 
+bool channel_is_in_place(const char* folder, const Channel& channel) {
+    const FileDescriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
+    struct stat status = {};
+    return channel_folder.get() >= 0 &&
+           fstatat(channel_folder.get(), kControlName, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           status.st_dev == channel.device && status.st_ino == channel.inode;
+}
+
 int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy) {
     const FileDescriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
     if (channel_folder.get() < 0) return channel_folder.get();
-    off_t size = 0;
-    const FileDescriptor file(open_private_file(channel_folder.get(), image_name(generation).text, O_RDONLY, &size));
+    struct stat status = {};
+    const FileDescriptor file(open_private_file(channel_folder.get(), image_name(generation).text, O_RDONLY, &status));
     if (file.get() < 0) return file.get();
-    return read_image(file.get(), size, copy);
+    return read_image(file.get(), status.st_size, copy);
 }
 
 int64_t channel_publish(const char* folder, const Channel& channel, const void* image, size_t size) {

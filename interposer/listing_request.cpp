@@ -98,11 +98,11 @@ int append_to_answer(const std::string& channel_folder, const ListingRequest& re
     const FileDescriptor folder(open_private_folder(channel.get(), request.folder_name, IfMissing::kFail));
     if (folder.get() < 0) return folder.get();
     const AnswerName name = answer_name();
-    off_t size = 0;
+    struct stat status = {};
     const FileDescriptor file(written == 0 ? create_private_file(folder.get(), name.text)
-                                           : open_private_file(folder.get(), name.text, O_WRONLY | O_APPEND, &size));
+                                           : open_private_file(folder.get(), name.text, O_WRONLY | O_APPEND, &status));
     if (file.get() < 0) return file.get();
-    if (static_cast<size_t>(size) != written) return -EPROTO;
+    if (static_cast<size_t>(status.st_size) != written) return -EPROTO;
     return write_whole(file.get(), bytes.data(), bytes.size());
 }
 

@@ -1,6 +1,5 @@
 #include "private_files.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,17 +38,15 @@ int open_channel_folder(const char* folder, IfMissing if_missing) {
     return channel_folder;
 }
 
-int open_private_file(int folder, const char* name, int flags, off_t* size) {
+int open_private_file(int folder, const char* name, int flags, struct stat* status) {
     const int file = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) return -errno;
-    struct stat status = {};
     int error = 0;
-    if (fstat(file, &status) != 0) {
+    if (fstat(file, status) != 0) {
         error = -errno;
-    } else if (!S_ISREG(status.st_mode) || !is_private(status)) {
+    } else if (!S_ISREG(status->st_mode) || !is_private(*status)) {
         error = -EPERM;
     }
-    *size = status.st_size;
     if (error == 0) return file;
     close(file);
     return error;

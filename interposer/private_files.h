@@ -3,7 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include <cstddef>
 
@@ -18,8 +18,8 @@ int open_private_folder(int parent, const char* name, IfMissing if_missing);
 // Opens a channel's folder, an absolute path. The folder that holds it must be private, too.
 int open_channel_folder(const char* folder, IfMissing if_missing);
 
-// Opens a regular file in `folder` that nobody else may touch. Returns the descriptor.
-int open_private_file(int folder, const char* name, int flags, off_t* size);
+// Opens a regular file in `folder` that nobody else may touch. Returns the descriptor; what it is, is in `status`.
+int open_private_file(int folder, const char* name, int flags, struct stat* status);
 
 // Makes a file for reading and writing that was not there before. Returns the descriptor.
 int create_private_file(int folder, const char* name);

@@ -215,6 +215,8 @@ void take_generation(Process& self, uint64_t generation, Notices* notices) {
     Verdict verdict = Verdict::kUnreadable;
     const int error = load_program(self.folder->c_str(), generation, &program, &verdict);
     if (error != 0 && control_word() != generation) return;  // replaced while it was read
+    // Between two steps of taking the channel away.
+    if (error == -ENOENT && !channel_is_in_place(self.folder->c_str(), self.channel)) return attach(self, notices);
     if (error != 0 && may_pass(error) && error != -ENOENT) {
         try_again_later();
         return;

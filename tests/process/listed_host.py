@@ -12,7 +12,7 @@ import numpy as np
 from probed_host import WAIT_SECONDS, ProbeCaller
 
 from atbprobe_rules.channel import Channel
-from atbprobe_rules.channel_layout import SLOT, SLOT_COUNT, SLOTS_OFFSET
+from atbprobe_rules.channel_layout import BELL_PLACE, SLOT, SLOT_COUNT, SLOTS_OFFSET
 from atbprobe_rules.listing.request import OpsRequest, ops_requested
 
 _POLL_SECONDS = 0.01
@@ -100,7 +100,7 @@ def request_heard(host: ListedHost, channel: Channel, rounds: int = 1) -> Iterat
 def bells(channel: Channel) -> int:
     """Return how often a request was made known to processes; it grows with each request."""
     slots = np.fromfile(channel.folder / "control", SLOT, SLOT_COUNT, offset=SLOTS_OFFSET)
-    return int(slots["mailbox"][:, 0].sum())
+    return int(slots["mailbox"][:, BELL_PLACE].sum())
 
 
 def wait_until(holds: Callable[[], object]) -> None:
