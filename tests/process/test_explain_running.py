@@ -80,5 +80,5 @@ def test_kernels_without_a_directory_are_left_out() -> None:
     assert len(catalogue.ops[1].executions[0].inputs) == 1
     assert catalogue.notes == (
         "process 7 has not listed all of its operations: unfinished",
-        "1 kernels have no directory of their own, so that no rule can name them",
+        "kernels without a directory of their own, which no rule can name, are left out: 1",
     )

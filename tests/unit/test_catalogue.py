@@ -50,7 +50,7 @@ def test_a_graph_of_a_layer(tmp_path: Path) -> None:
     ]
     assert [op.is_plugin for op in catalogue.ops] == [False, False, True, False, True]
     left_out, plugins = catalogue.notes
-    assert left_out.endswith("1 nodes without a name and ids are left out")
+    assert left_out.endswith("what has no name with ids is left out, 1 of its nodes")
     assert plugins.startswith("2 plug-in operations")
 
 
@@ -119,7 +119,7 @@ def test_a_list_may_hold_anything(tmp_path: Path) -> None:
     ops = written(tmp_path / "list", "7\t0_1/0/1_A/0_\udcff\nnonsense\n\n0_1/2/1_A\n0_1/2/\n")
     catalogue = read_catalogue([ops])
     assert list(paths(catalogue)) == ["0_1 1_A", "0_1 1_A/0_\udcff"]
-    assert catalogue.notes == ("2 lines of the list are no op paths",)
+    assert catalogue.notes == ("lines of the list that are no op paths: 2",)
 
 
 def test_what_the_ops_command_printed(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_files_that_are_no_graphs(tmp_path: Path, content: str) -> None:
         with pytest.raises(GraphError, match="this is no graph"):
             read_catalogue([path])
     else:
-        assert read_catalogue([path]).notes == ("1 lines of the list are no op paths",)
+        assert read_catalogue([path]).notes == ("lines of the list that are no op paths: 1",)
 
 
 def test_folders_that_are_no_dumps(tmp_path: Path) -> None:

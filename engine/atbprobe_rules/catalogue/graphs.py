@@ -54,7 +54,7 @@ def add_graph_file(builder: CatalogueBuilder, path: Path, text: bytes | None = N
     head = head_of_folder(path.absolute().parent.name)
     passed_over = _add_nodes(builder, head, [document] if "modelName" not in document else document.get("nodes"))
     if passed_over:
-        builder.notes.append(f"{path}: {passed_over:,} nodes without a name and ids are left out")
+        builder.notes.append(f"{path}: what has no name with ids is left out, {passed_over:,} of its nodes")
 
 
 def head_of_folder(name: str) -> bytes:

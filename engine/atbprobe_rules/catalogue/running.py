@@ -20,7 +20,9 @@ def catalogue_of_listing(listing: Listing) -> Catalogue:
         if process.outcome is not Outcome.COMPLETE:
             builder.notes.append(f"process {process.pid} has not listed all of its operations: {process.outcome.value}")
     if nameless:
-        builder.notes.append(f"{nameless:,} kernels have no directory of their own, so that no rule can name them")
+        builder.notes.append(
+            f"kernels without a directory of their own, which no rule can name, are left out: {nameless:,}"
+        )
     return builder.build()
 
 

@@ -86,7 +86,7 @@ def _add_list(builder: CatalogueBuilder, file: BinaryIO) -> None:
     for lines in read_op_lines(file):
         no_paths += _add_lines(builder, lines)
     if no_paths:
-        builder.notes.append(f"{no_paths:,} lines of the list are no op paths")
+        builder.notes.append(f"lines of the list that are no op paths: {no_paths:,}")
 
 
 def _add_lines(builder: CatalogueBuilder, lines: OpLines) -> int:

@@ -107,7 +107,7 @@ class NearMisses:
                     f"{text}: {where} there is {_numbers(there)}" if depth else f"{text}: {where} are {_numbers(there)}"
                 )
             level = next_level
-        return f"{text}, only what is below it"  # pragma: no cover - a parent of an op is an op
+        return f"{text} as ids are written, without leading zeros"
 
     def _nearest_name(self, term: NameTerm) -> str:
         text = f'no operation has the name "{name_term_text(term)}"'
