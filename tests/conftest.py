@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -34,6 +35,13 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
     "needs_qemu": (
         "qemu-aarch64 or aarch64-linux-gnu-g++ is not on PATH",
         lambda: all(shutil.which(name) for name in ("qemu-aarch64", "aarch64-linux-gnu-g++")),
+    ),
+    "needs_chromium": (
+        "chromium, chromedriver (Debian's chromium-driver) or selenium is missing",
+        lambda: (
+            all(shutil.which(name) for name in ("chromium", "chromedriver"))
+            and importlib.util.find_spec("selenium") is not None
+        ),
     ),
     "needs_strace": ("strace is not on PATH", lambda: shutil.which("strace") is not None),
     "peer": (published_peer.reason_for_absence(), published_peer.is_here),
