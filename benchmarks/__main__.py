@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import compiling, decisions, explaining, loading, saving, swaps
+from benchmarks import comparing, compiling, decisions, explaining, loading, saving, swaps
 from benchmarks.comparison import Result, compare
 from benchmarks.libraries import empty, ours, peer, plain
 from benchmarks.published_peer import is_here, reason_for_absence
@@ -99,6 +99,17 @@ def measure_swaps() -> list[dict[str, Any]]:
     return found
 
 
+def measure_comparing() -> list[dict[str, Any]]:
+    found = []
+    for workload in comparing.WORKLOADS:
+        result = comparing.measure(workload, comparing.ROUNDS)
+        their = "" if result["peer"] is None else f"; peer {result['peer']} s, {result['ratio']}x"
+        reading = f"{result['times_reading']} times the {result['reading']} s of reading both sides once"
+        print(f"comparing {workload.name}: {result['ours']} s, {reading}{their}", flush=True)
+        found.append(result)
+    return found
+
+
 SECTIONS: dict[str, Callable[[], Any]] = {
     "results": partial(measure_comparisons, comparisons),
     "saving": partial(measure_comparisons, saving_comparisons),
@@ -106,6 +117,7 @@ SECTIONS: dict[str, Callable[[], Any]] = {
     "compiling": measure_compiling,
     "explaining": measure_explaining,
     "swaps": measure_swaps,
+    "comparing": measure_comparing,
 }
 
 

@@ -1,7 +1,8 @@
 // The listing of one thread: how it hears of a request, and how the host's questions get to it.
 //
 // Without a request a thread compares its bell with what it has heard of it, once for each op that was executed and
-// with each new round, and nothing else. With one, every question of the thread takes the slow way until its listing is over.
+// with each new round, and nothing else. With one, every question of the thread takes the slow way until its listing is
+// over.
 #pragma once
 
 #include <cstddef>

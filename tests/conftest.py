@@ -45,6 +45,10 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
     ),
     "needs_strace": ("strace is not on PATH", lambda: shutil.which("strace") is not None),
     "peer": (published_peer.reason_for_absence(), published_peer.is_here),
+    "peer_command_line": (
+        published_peer.reason_for_absence_of_command_line(),
+        published_peer.command_line_is_here,
+    ),
 }
 
 

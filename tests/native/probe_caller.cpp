@@ -144,8 +144,7 @@ std::map<std::string, Function> function_table() {
          }},
         {"ReportKernelIOTensor",
          [](const Arguments& a) {
-             Probe::ReportKernelIOTensor(std::stoull(a.at(0)), a.at(1), "{}", tensors_of(a.at(2)),
-                                         tensors_of(a.at(3)));
+             Probe::ReportKernelIOTensor(std::stoull(a.at(0)), a.at(1), "{}", tensors_of(a.at(2)), tensors_of(a.at(3)));
              return "done";
          }},
         {"CloseDescriptors", close_descriptors},

@@ -32,6 +32,7 @@ COMMANDS = {
     "watch": CommandPlace("watch", "Publish a config's rules whenever it changes."),
     "show": CommandPlace("show", "Show what is in a dump, a part of it, or a tensor."),
     "convert": CommandPlace("convert", "Convert the tensors of a dump to npy, npz or safetensors."),
+    "compare": CommandPlace("compare", "Say where two dumps begin to differ."),
     "status": CommandPlace("status", "Show the rules in force and the processes that have them."),
     "ops": CommandPlace("ops", "List the operations that the running processes execute."),
     "wait": CommandPlace("wait", "Wait until an edit has been taken everywhere."),
