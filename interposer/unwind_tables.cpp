@@ -17,7 +17,7 @@
 using Header = ElfW(Ehdr);
 using Segment = ElfW(Phdr);
 
-// Made by the linker: the first bytes of this library.
+// Made by the linker: the first bytes of this library. NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("hidden"))) const Header __ehdr_start;
 
 namespace {

@@ -330,12 +330,29 @@ def test_a_notebook_shows_a_dump(folder: Path) -> None:
     assert repr(one.tensors[0]) == "<2_Layer/before/intensor0.bin, data>"
 
 
+def test_a_notebook_shows_the_first_operations_of_a_round(tmp_path: Path) -> None:
+    for number in range(201):
+        put(tmp_path / f"data/0_1/0/{number}_A/before/intensor0.bin", content(0))
+    shown = one_round(tmp_path)._repr_html_()
+    assert "<td>199</td><td>A</td><td>1</td><td>0</td><td>0</td>" in shown
+    assert "<td>200</td>" not in shown
+    assert "<td>…</td>" in shown
+
+
 def test_hostile_names_are_text_in_a_notebook(tmp_path: Path) -> None:
     place = tmp_path / "<script>\x1b[2J"
     put(place / "data/0_1/0/0_<i>\x1b[2J/before/intensor0.bin", content(0))
     dump = open_dump(place)
     (tensor,) = dump.tensors
-    for shown in (dump._repr_html_(), repr(dump), repr(tensor), repr(tensor.op), repr(tensor.op.round)):
+    assert "<i>" not in tensor.op.round._repr_html_()
+    for shown in (
+        dump._repr_html_(),
+        tensor.op.round._repr_html_(),
+        repr(dump),
+        repr(tensor),
+        repr(tensor.op),
+        repr(tensor.op.round),
+    ):
         assert "\x1b" not in shown
     assert "<script>" not in dump._repr_html_()
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "convert": CommandPlace("convert", "Convert the tensors of a dump to npy, npz or safetensors."),
     "compare": CommandPlace("compare", "Say where two dumps begin to differ."),
     "status": CommandPlace("status", "Show the rules in force and the processes that have them."),
+    "ops": CommandPlace("ops", "List the operations that the running processes execute."),
     "wait": CommandPlace("wait", "Wait until an edit has been taken everywhere."),
     "run": CommandPlace("run", "Run one command with the probe loaded."),
     "compile": CommandPlace("compile", "Compile rules to a file, for machines without Python."),

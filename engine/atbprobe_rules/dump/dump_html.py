@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from atbprobe_rules.diagnostics import printable
 
 if TYPE_CHECKING:
-    from atbprobe_rules.dump.tree import Dump
+    from atbprobe_rules.dump.tree import Dump, Round
 
 MOST_ROUNDS = 20
+MOST_OPS = 200
 
 
 def dump_html(dump: Dump) -> str:
@@ -19,9 +22,24 @@ def dump_html(dump: Dump) -> str:
     for device in dump.devices:
         numbers = [one.path.name for one in device.rounds]
         shown = ", ".join(numbers[:MOST_ROUNDS]) + (", …" if len(numbers) > MOST_ROUNDS else "")
-        cells = (device.path.name, str(len(numbers)), shown)
-        rows.append("".join(f"<td>{html.escape(printable(cell))}</td>" for cell in cells))
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    head = "<tr><th>device_pid</th><th>rounds</th><th>their numbers</th></tr>"
-    path = html.escape(printable(str(dump.path)))
-    return f"<b>Dump</b> <code>{path}</code><table>{head}{body}</table>"
+        rows.append((device.path.name, str(len(numbers)), shown))
+    return _table("Dump", str(dump.path), ("device_pid", "rounds", "their numbers"), rows)
+
+
+def round_html(one: Round) -> str:
+    """Return a table of operations, parents before children, with the numbers of their tensors."""
+    rows = [
+        (op.ids, op.names, str(len(op.inputs)), str(len(op.outputs)), str(len(op.children)))
+        for op in islice(one.walk(), MOST_OPS + 1)
+    ]
+    if len(rows) > MOST_OPS:
+        rows[MOST_OPS:] = [("…", "", "", "", "")]
+    return _table("Round", str(one.path), ("id path", "operation", "inputs", "outputs", "children"), rows)
+
+
+def _table(title: str, path: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    titles = "".join(f"<th>{cell}</th>" for cell in head)
+    place = html.escape(printable(path))
+    return f"<b>{title}</b> <code>{place}</code><table><tr>{titles}</tr>{body}</table>"

@@ -73,21 +73,21 @@ class _Tree:
         waiting: list[tuple[Path, tuple[OpComponent, ...]]] = [(self._round.path, ())]
         while waiting:
             folder, components = waiting.pop()
+            side = folder.name if folder.name in _SIDES and len(components) > 1 else ""
             for entry in self._entries(folder):
-                if not entry.is_dir(follow_symlinks=False):
-                    if entry.name == PARAM_FILE and components:
-                        self._op(components)
-                    continue
-                if entry.name in _SIDES and components:
-                    self._scan_side(folder / entry.name, components)
-                if len(components) < MOST_DEPTH:  # a part of an operation's name may be called like a side, too
-                    waiting.append((folder / entry.name, (*components, OpComponent.of_folder(entry.name))))
+                if entry.is_dir(follow_symlinks=False):
+                    if len(components) < MOST_DEPTH:
+                        component = OpComponent.of_folder(entry.name)
+                        waiting.append((folder / entry.name, (*components, component)))
+                elif entry.name == PARAM_FILE and components:
+                    self._op(components)
+                elif side and entry.is_file(follow_symlinks=False):
+                    self._add_file(folder / entry.name, components[:-1])
 
-    def _scan_side(self, folder: Path, components: tuple[OpComponent, ...]) -> None:
-        for entry in self._entries(folder):
-            name = TensorName.of_file(folder.name, entry.name)
-            if name is not None and entry.is_file(follow_symlinks=False):
-                self._tensor(self._op(components), name).path = folder / entry.name
+    def _add_file(self, path: Path, components: tuple[OpComponent, ...]) -> None:
+        name = TensorName.of_file(path.parent.name, path.name)
+        if name is not None:
+            self._tensor(self._op(components), name).path = path
 
     def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
         """All but hidden ones, which are of files that are being written."""

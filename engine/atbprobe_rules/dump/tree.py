@@ -14,7 +14,7 @@ from pathlib import Path
 
 from atbprobe_rules.diagnostics import printable
 from atbprobe_rules.dump.dump_error import DumpError
-from atbprobe_rules.dump.dump_html import dump_html
+from atbprobe_rules.dump.dump_html import dump_html, round_html
 from atbprobe_rules.dump.op import Op, StoredTensor
 from atbprobe_rules.dump.plain_files import folders_in
 from atbprobe_rules.dump.round_reader import RoundContent, read_round
@@ -82,6 +82,9 @@ class Round:
 
     def __repr__(self) -> str:
         return f"<Round {_name(self.path)} of {_name(self.path.parent)}, {len(self.tensors):,} tensors>"
+
+    def _repr_html_(self) -> str:
+        return round_html(self)
 
 
 @dataclass(eq=False)
