@@ -54,6 +54,7 @@ def faults(ops: list[Op]) -> Iterator[tuple[Op, str]]:
     yield from zip(ops, cycle(KINDS), strict=False)
 
 
+@pytest.mark.slow
 def test_the_faulty_operation_is_named(model: DumpedModel) -> None:
     """Kernels, operations, and graphs whose own output is spoilt behind their last child."""
     golden = model.dump()
