@@ -131,7 +131,7 @@ def measure(workload: Workload, rounds: int) -> dict[str, Any]:
             turns.append((ours(places), peer(places) if command_line_is_here() else None, reading(places)))
     return {
         "name": workload.name,
-        "ours": round(statistics.median(turn[0] for turn in turns), 3),
+        "ours": _median([turn[0] for turn in turns]),
         "peer": _median([turn[1] for turn in turns]),
         "ratio": _median([None if turn[1] is None else turn[1] / turn[0] for turn in turns]),
         "reading": _median([turn[2] for turn in turns]),
@@ -141,4 +141,4 @@ def measure(workload: Workload, rounds: int) -> dict[str, Any]:
 
 def _median(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return round(statistics.median(known), 3) if known else None
+    return round(statistics.median(known), 6) if known else None

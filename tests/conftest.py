@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 import threading
 from collections import Counter
@@ -53,7 +54,12 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the tests' folders into memory where that is possible: they hold tens of thousands of small files."""
+    """Put the tests' folders into memory where that is possible: they hold tens of thousands of small files.
+
+    Where the tests run in the background of a shell they ignore interrupts, and so would all that they start.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[WORKER_OUTPUT] = WorkerOutput()
     config.pluginmanager.register(config.stash[WORKER_OUTPUT])
     memory = Path("/dev/shm")

@@ -23,6 +23,11 @@ def probe_library(abi: Abi) -> Path:
     return _installed(f"lib/libatb_probe_abi{abi}.so")
 
 
+def comparison_library() -> Path:
+    """Return the library with the loops of `compare`; raises AtbprobeError when this installation has none."""
+    return _installed("lib/libatbprobe_comparison.so")
+
+
 def script_folder() -> Path:
     """Return the folder of ``load_atb_probe.sh``; raises AtbprobeError when this installation has none."""
     return _installed("scripts/atb/load_atb_probe.sh").parent

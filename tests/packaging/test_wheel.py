@@ -30,7 +30,13 @@ def test_one_wheel_serves_every_python_of_a_platform(wheel: Path) -> None:
 
 
 def test_the_wheel_holds_libraries_scripts_and_grammars(wheel_names: list[str]) -> None:
-    expected = {"py.typed", "explanation/page.html", "lib/libatb_probe_abi0.so", "lib/libatb_probe_abi1.so"}
+    expected = {
+        "py.typed",
+        "explanation/page.html",
+        "lib/libatb_probe_abi0.so",
+        "lib/libatb_probe_abi1.so",
+        "lib/libatbprobe_comparison.so",
+    }
     expected |= {
         f"scripts/atb/{name}"
         for name in (

@@ -70,12 +70,7 @@ def test_on_a_terminal_it_shows_hits_of_each_rule_until_it_is_interrupted(watche
 
 @contextmanager
 def following(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a follower that an interrupt reaches, also where the tests run in the background and ignore it."""
-    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        follower = subprocess.Popen(command, **options)
-    finally:
-        signal.signal(signal.SIGINT, kept)
+    follower = subprocess.Popen(command, **options)
     try:
         yield follower
     finally:

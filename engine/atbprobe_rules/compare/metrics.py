@@ -1,6 +1,7 @@
 """How far two tensors are apart, in double, in one pass over blocks that stay in the cache.
 
-Every block is converted to double and its sums, extremes and counts are added up; nothing as large as a tensor is ever
+Types that models compute in are added up by a native loop (`pair_sums`), all others here, by numpy. Every block is
+converted to double and its sums, extremes and counts are added up; nothing as large as a tensor is ever
 made. Blocks whose bytes are equal, by far the most of two runs of one model, cost the statistics of one side only.
 
 NaN and infinities are compared by their places: where both sides have the same one, the element is taken out of the
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from atbprobe_rules.compare.pair_sums import PairSums, SideSums, add_natively, is_native
 from atbprobe_rules.compare.side_statistics import NO_STATISTICS, SideStatistics
 
 BLOCK = 8192
@@ -110,26 +112,20 @@ class _Block:
         total = float(np.dot(block, _ONES[: block.size]))  # in half the time of sum()
         return cls(float(block.max()), float(block.min()), total, float(np.dot(block, block)))
 
+    def add_to(self, side: SideSums) -> None:
+        side.largest = _larger(side.largest, self.largest)
+        side.smallest = -_larger(-side.smallest, -self.smallest)
+        side.sum += self.sum
+        side.squares += self.squares
 
-class _Side:
-    """The same of all blocks so far."""
+
+class _Buffers:
+    """What blocks are computed in."""
 
     def __init__(self) -> None:
-        self.largest = -math.inf
-        self.smallest = math.inf
-        self.sum = 0.0
-        self.squares = 0.0
-
-    def add(self, block: _Block) -> None:
-        self.largest = _larger(self.largest, block.largest)
-        self.smallest = -_larger(-self.smallest, -block.smallest)
-        self.sum += block.sum
-        self.squares += block.squares
-
-    def statistics(self, elements: int) -> SideStatistics:
-        if elements == 0:
-            return NO_STATISTICS
-        return SideStatistics(self.largest, self.smallest, self.sum / elements, math.sqrt(self.squares))
+        self.golden, self.target = np.empty(BLOCK), np.empty(BLOCK)
+        self.difference, self.relative = np.empty(BLOCK), np.empty(BLOCK)
+        self.mask = np.empty(BLOCK, bool)
 
 
 class PairMetrics:
@@ -142,28 +138,28 @@ class PairMetrics:
         self._is_complex = "c" in (golden.kind, target.kind)
         self._one_type = golden == target
         self._epsilon = max(relative_epsilon(golden), relative_epsilon(target))
-        self._golden_side, self._target_side = _Side(), _Side()
-        self._elements = self._mismatches = self._below_1000th = self._below_200th = 0
-        self._identical = True
-        self._golden_squares = self._target_squares = self._product = self._squared_distance = 0.0
-        self._max_absolute = self._max_relative = self._magnitude = 0.0
-        # The buffers that blocks are computed in.
-        self._golden, self._target = np.empty(BLOCK), np.empty(BLOCK)
-        self._difference, self._relative = np.empty(BLOCK), np.empty(BLOCK)
-        self._mask = np.empty(BLOCK, bool)
+        self._sums = PairSums()
+        self._buffers: _Buffers | None = None
 
     def add(self, golden: Array, target: Array) -> None:
         """Take the next elements in: as many, one-dimensional, of either side; ValueError otherwise."""
         if golden.ndim != 1 or golden.shape != target.shape:
             raise ValueError(f"elements of shapes {golden.shape} and {target.shape}")
         all_golden, all_target = self._real_elements(golden), self._real_elements(target)
+        if self._one_type and is_native(all_golden.dtype):
+            add_natively(self._sums, all_golden, all_target, self._epsilon)
+        else:
+            self._add_in_numpy(all_golden, all_target)
+
+    def _add_in_numpy(self, all_golden: Array, all_target: Array) -> None:
+        self._buffers = buffers = self._buffers or _Buffers()
         with np.errstate(all="ignore"):
             for start in range(0, all_golden.size, BLOCK):
                 g, t = all_golden[start : start + BLOCK], all_target[start : start + BLOCK]
                 if self._one_type and same_bytes(g, t):
-                    self._add_identical(g)
+                    self._add_identical(g, buffers)
                 else:
-                    self._add_different(g, t)
+                    self._add_different(g, t, buffers)
 
     def _real_elements(self, elements: Array) -> Array:
         contiguous = np.ascontiguousarray(elements)
@@ -171,88 +167,91 @@ class PairMetrics:
             contiguous = contiguous.astype(np.complex128)
         return contiguous.view(contiguous.real.dtype) if self._is_complex else contiguous
 
-    def _add_identical(self, block: Array) -> None:
+    def _add_identical(self, block: Array, buffers: _Buffers) -> None:
         size = block.size
-        g = self._golden[:size]
+        g = buffers.golden[:size]
         np.copyto(g, block, casting="unsafe")
         found = _Block.of(g)
-        self._golden_side.add(found)
-        self._target_side.add(found)
+        found.add_to(self._sums.golden_side)
+        found.add_to(self._sums.target_side)
         if not math.isfinite(found.squares):
             g[~np.isfinite(g)] = 0.0
             found = _Block.of(g)
-        self._golden_squares += found.squares
-        self._target_squares += found.squares
-        self._product += found.squares
-        self._magnitude = max(self._magnitude, found.largest, -found.smallest)
+        self._sums.golden_squares += found.squares
+        self._sums.target_squares += found.squares
+        self._sums.product += found.squares
+        self._sums.magnitude = max(self._sums.magnitude, found.largest, -found.smallest)
         self._count(size, size, size)
 
-    def _add_different(self, golden: Array, target: Array) -> None:
-        self._identical = False
+    def _add_different(self, golden: Array, target: Array, buffers: _Buffers) -> None:
+        self._sums.differing_blocks += 1
         size = golden.size
-        g, t = self._golden[:size], self._target[:size]
+        g, t = buffers.golden[:size], buffers.target[:size]
         np.copyto(g, golden, casting="unsafe")
         np.copyto(t, target, casting="unsafe")
         found, other = _Block.of(g), _Block.of(t)
-        self._golden_side.add(found)
-        self._target_side.add(other)
+        found.add_to(self._sums.golden_side)
+        other.add_to(self._sums.target_side)
         mismatches = 0
         if not math.isfinite(found.squares + other.squares):
             mismatches = _take_out_the_infinite(g, t)
             found, other = _Block.of(g), _Block.of(t)
-        self._mismatches += mismatches
-        self._golden_squares += found.squares
-        self._target_squares += other.squares
-        self._product += float(np.dot(g, t))
-        self._magnitude = max(self._magnitude, found.largest, -found.smallest)
-        self._add_differences(g, t, mismatches)
+        self._sums.mismatches += mismatches
+        self._sums.golden_squares += found.squares
+        self._sums.target_squares += other.squares
+        self._sums.product += float(np.dot(g, t))
+        self._sums.magnitude = max(self._sums.magnitude, found.largest, -found.smallest)
+        self._add_differences(g, t, mismatches, buffers)
 
-    def _add_differences(self, g: npt.NDArray[np.float64], t: npt.NDArray[np.float64], mismatches: int) -> None:
+    def _add_differences(
+        self, g: npt.NDArray[np.float64], t: npt.NDArray[np.float64], mismatches: int, buffers: _Buffers
+    ) -> None:
         size = g.size
-        d, r, mask = self._difference[:size], self._relative[:size], self._mask[:size]
+        d, r, mask = buffers.difference[:size], buffers.relative[:size], buffers.mask[:size]
         np.subtract(t, g, out=d)
-        self._squared_distance += float(np.dot(d, d))
+        self._sums.squared_distance += float(np.dot(d, d))
         np.abs(d, out=d)
         largest = float(d.max())
         if largest == 0.0:  # -0.0 and 0.0, or the same numbers in two types
             self._count(size, size - mismatches, size - mismatches)
             return
-        self._max_absolute = max(self._max_absolute, largest)
+        self._sums.largest_absolute = max(self._sums.largest_absolute, largest)
         np.abs(g, out=r)
         if r.min() == 0.0:
             r[r == 0.0] = self._epsilon
         np.divide(d, r, out=r)
         largest = float(r.max())
-        self._max_relative = max(self._max_relative, largest)
+        self._sums.largest_relative = max(self._sums.largest_relative, largest)
         # What was taken out is there as an equal element; a mismatch must not count as one.
         below_200th = size if largest < 0.005 else int(np.count_nonzero(np.less(r, 0.005, out=mask)))
         below_1000th = size if largest < 0.001 else int(np.count_nonzero(np.less(r, 0.001, out=mask)))
         self._count(size, below_1000th - mismatches, below_200th - mismatches)
 
     def _count(self, elements: int, below_1000th: int, below_200th: int) -> None:
-        self._elements += elements
-        self._below_1000th += below_1000th
-        self._below_200th += below_200th
+        self._sums.elements += elements
+        self._sums.below_1000th += below_1000th
+        self._sums.below_200th += below_200th
 
     def result(self) -> Metrics:
         """Return what all elements so far come to."""
-        some = self._elements > 0
-        golden_norm, target_norm = math.sqrt(self._golden_squares), math.sqrt(self._target_squares)
-        statistics = [side.statistics(self._elements) for side in (self._golden_side, self._target_side)]
+        sums = self._sums
+        some = sums.elements > 0
+        golden_norm, target_norm = math.sqrt(sums.golden_squares), math.sqrt(sums.target_squares)
+        statistics = [_statistics(side, sums.elements) for side in (sums.golden_side, sums.target_side)]
         if self._is_complex:  # there is no order among them
             statistics = [SideStatistics(None, None, None, side.norm) for side in statistics]
         return Metrics(
-            elements=self._elements,
-            identical=self._identical and self._one_type,
-            mismatches=self._mismatches,
+            elements=sums.elements,
+            identical=sums.differing_blocks == 0 and self._one_type,
+            mismatches=sums.mismatches,
             cosine=self._cosine(golden_norm, target_norm) if some else None,
-            euclidean_distance=math.sqrt(self._squared_distance) if some else None,
-            max_absolute_error=self._max_absolute if some else None,
-            max_relative_error=self._max_relative if some else None,
-            within_1000th=self._below_1000th / self._elements if some else None,
-            within_200th=self._below_200th / self._elements if some else None,
+            euclidean_distance=math.sqrt(sums.squared_distance) if some else None,
+            max_absolute_error=sums.largest_absolute if some else None,
+            max_relative_error=sums.largest_relative if some else None,
+            within_1000th=sums.below_1000th / sums.elements if some else None,
+            within_200th=sums.below_200th / sums.elements if some else None,
             golden_norm=golden_norm,
-            largest=self._magnitude,
+            largest=sums.magnitude,
             golden=statistics[0],
             target=statistics[1],
         )
@@ -263,7 +262,13 @@ class PairMetrics:
         product = golden_norm * target_norm
         if golden_norm <= _NORM_EPSILON or target_norm <= _NORM_EPSILON or not math.isfinite(product):
             return None
-        return max(-1.0, min(1.0, self._product / product))
+        return max(-1.0, min(1.0, self._sums.product / product))
+
+
+def _statistics(side: SideSums, elements: int) -> SideStatistics:
+    if elements == 0:
+        return NO_STATISTICS
+    return SideStatistics(side.largest, side.smallest, side.sum / elements, math.sqrt(side.squares))
 
 
 def _take_out_the_infinite(g: npt.NDArray[np.float64], t: npt.NDArray[np.float64]) -> int:
