@@ -120,7 +120,7 @@ class SaveQueue {
     SaveItem* head_ = nullptr;
     SaveItem* tail_ = nullptr;
     SaveItem* in_work_ = nullptr;
-    uint64_t items_in_time_ = 0;  // queued or in work, and not late
+    uint64_t items_in_time_ = 0;                       // queued or in work, and not late
     std::array<uint32_t, kPathCounts> path_counts_{};  // items queued or in work, by path
     Waiter* line_ = nullptr;
     Waiter* line_end_ = nullptr;
