@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SILENT:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-soak lint peer bench clean
+.PHONY: help setup demo test test-soak test-peer lint peer peer-environment bench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -19,6 +19,10 @@ PACKAGE := $(VENV)/.package-installed
 RELEASE := build/release
 PEER := build/peer
 PEER_FAILURE := build/peer-not-fetched
+PEER_ENVIRONMENT := build/peer-environment
+PEER_ENVIRONMENT_FAILURE := build/peer-environment-not-made
+# PyTorch for the CPU alone is told by its version. Another one is some gigabytes: make PEER_TORCH=torch peer-environment
+PEER_TORCH ?= torch==2.13.0+cpu
 
 # More arguments for pytest, as in: make test PYTEST="-k scripts -x"
 PYTEST ?=
@@ -28,7 +32,7 @@ CXX_FILES = $(shell find interposer tests/native benchmarks/native -name '*.cpp'
 SHELL_SCRIPTS := .ci/run scripts/check_prerequisites $(wildcard scripts/atb/*.sh)
 
 help:  ## Show this list
-	sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(PACKAGE)  ## Make .venv, build the libraries and install the package into it
 
@@ -40,6 +44,9 @@ test: $(PACKAGE) peer  ## Run the tests (PYTEST="-k word" passes arguments on)
 
 test-soak: $(PACKAGE) peer  ## Run the long tests, and hypothesis with many more examples
 	ATBPROBE_TEST_PROFILE=long $(BIN)/python -m pytest --timeout 1800 $(PYTEST)
+
+test-peer: $(PACKAGE) peer peer-environment  ## Run the tests that have the published package run, too
+	$(BIN)/python -m pytest -m "peer or peer_command_line" $(PYTEST)
 
 lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
 	$(BIN)/ruff check --quiet .
@@ -58,7 +65,7 @@ lint: $(PACKAGE)  ## Check style, types, the direction of imports, C++ and shell
 	fi
 	echo "lint: fine"
 
-bench: $(PACKAGE) peer  ## Measure side by side with the published package
+bench: $(PACKAGE) peer peer-environment  ## Measure side by side with the published package
 	$(BIN)/python -m benchmarks
 
 clean:  ## Remove everything that was built, and .venv
@@ -78,6 +85,22 @@ $(PEER): pyproject.toml | $(TOOLS)
 	else \
 	    tail -n 1 $@.log >$(PEER_FAILURE); \
 	    echo "peer: not fetched: $$(cat $(PEER_FAILURE))" >&2; \
+	fi
+
+# Its command line, too, wants PyTorch and more: some 1.5 GB, which nothing else here needs. It is made once.
+peer-environment: $(PEER_ENVIRONMENT)/.installed  ## Install the published package with what it needs into a .venv of its own
+
+$(PEER_ENVIRONMENT)/.installed: | $(TOOLS)
+	rm -rf $(@D) $(PEER_ENVIRONMENT_FAILURE)
+	echo "peer: installing its command line into $(@D)"
+	$(PYTHON) -m venv --without-pip $(@D)
+	if $(PIP) --python $(@D)/bin/python install --group peer '$(PEER_TORCH)' --only-binary :all: \
+	    --retries 1 2>$(@D).log; then \
+	    touch $@; \
+	else \
+	    tail -n 1 $(@D).log >$(PEER_ENVIRONMENT_FAILURE); \
+	    rm -rf $(@D); \
+	    echo "peer: not installed: $$(cat $(PEER_ENVIRONMENT_FAILURE))" >&2; \
 	fi
 
 $(TOOLS): pyproject.toml

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import compiling, decisions, loading, saving, swaps
+from benchmarks import comparing, compiling, decisions, explaining, loading, saving, swaps
 from benchmarks.comparison import Result, compare
 from benchmarks.libraries import empty, ours, peer, plain
 from benchmarks.published_peer import is_here, reason_for_absence
@@ -75,6 +75,13 @@ def measure_compiling() -> dict[str, float]:
     return found
 
 
+def measure_explaining() -> dict[str, float]:
+    found = {name: round(value, 2) for name, value in explaining.measure().items()}
+    for name, value in found.items():
+        print(f"{name}: {value}", flush=True)
+    return found
+
+
 def measure_swaps() -> list[dict[str, Any]]:
     count = f"{swaps.PROCESSES} processes"
     pause = swaps.PAUSE_MICROSECONDS
@@ -92,12 +99,25 @@ def measure_swaps() -> list[dict[str, Any]]:
     return found
 
 
+def measure_comparing() -> list[dict[str, Any]]:
+    found = []
+    for workload in comparing.WORKLOADS:
+        result = comparing.measure(workload, comparing.ROUNDS)
+        their = "" if result["peer"] is None else f"; peer {result['peer']} s, {result['ratio']}x"
+        reading = f"{result['times_reading']} times the {result['reading']} s of reading both sides once"
+        print(f"comparing {workload.name}: {result['ours']} s, {reading}{their}", flush=True)
+        found.append(result)
+    return found
+
+
 SECTIONS: dict[str, Callable[[], Any]] = {
     "results": partial(measure_comparisons, comparisons),
     "saving": partial(measure_comparisons, saving_comparisons),
     "loading": measure_loading,
     "compiling": measure_compiling,
+    "explaining": measure_explaining,
     "swaps": measure_swaps,
+    "comparing": measure_comparing,
 }
 
 

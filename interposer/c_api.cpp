@@ -8,6 +8,7 @@
 
 #include "channel.h"
 #include "clock_nanoseconds.h"
+#include "listing_format.h"
 #include "program_evaluator.h"
 #include "program_verifier.h"
 
@@ -114,6 +115,14 @@ int64_t atbprobe_publish(const char* folder, const void* image, size_t size) {
 int64_t atbprobe_channel_close(const char* folder) {
     return with_channel(folder, IfMissing::kFail, [](const Channel& channel) -> int64_t {
         channel.control->generation.store(kChannelClosed, std::memory_order_release);
+        return 0;
+    });
+}
+
+int64_t atbprobe_channel_ring(const char* folder) {
+    return with_channel(folder, IfMissing::kFail, [](const Channel& channel) -> int64_t {
+        for (uint32_t i = 0; i < kSlotCount; ++i)
+            channel.slots[i].mailbox[kBellPlace].fetch_add(1, std::memory_order_release);
         return 0;
     });
 }

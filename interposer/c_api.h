@@ -51,5 +51,9 @@ ATBPROBE_API int64_t atbprobe_publish(const char* folder, const void* image, siz
 // Tells the attached processes that this channel is going away; they attach anew.
 ATBPROBE_API int64_t atbprobe_channel_close(const char* folder);
 
+// Says to every process that holds a slot that there is a request to look for in the channel's folder; see
+// listing_format.h.
+ATBPROBE_API int64_t atbprobe_channel_ring(const char* folder);
+
 // The watcher's sign of life: its pid, its start time and now, on the monotonic clock. Pid 0 withdraws it.
 ATBPROBE_API int64_t atbprobe_channel_heartbeat(const char* folder, uint32_t pid, uint64_t start_time);

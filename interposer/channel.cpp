@@ -13,16 +13,16 @@
 
 #include "clock_nanoseconds.h"
 #include "file_descriptor.h"
+#include "private_files.h"
 #include "program_verifier.h"
 
 namespace atbprobe {
 namespace {
 
 constexpr char kControlName[] = "control";
-constexpr mode_t kFolderMode = 0700;
-constexpr mode_t kFileMode = 0600;
 constexpr uint64_t kLargestGeneration = uint64_t{1} << 62;
 constexpr size_t kMaxNameBytes = 64;
+constexpr int kOpenTries = 16;
 
 // A name in the channel's folder: `image-17`, `.new-1234-7f…`.
 struct FileName {
@@ -40,65 +40,6 @@ FileName temporary_name() {
     snprintf(name.text, sizeof(name.text), ".new-%ld-%llu", static_cast<long>(getpid()),
              static_cast<unsigned long long>(clock_nanoseconds(CLOCK_MONOTONIC)));
     return name;
-}
-
-bool is_private(const struct stat& status) { return status.st_uid == geteuid() && (status.st_mode & 077) == 0; }
-
-// Opens a private folder below `parent` (AT_FDCWD: `name` is a path), after making it if that is asked for.
-int open_private_folder(int parent, const char* name, IfMissing if_missing) {
-    if (if_missing == IfMissing::kCreate && mkdirat(parent, name, kFolderMode) != 0 && errno != EEXIST) return -errno;
-    const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0) return -errno;
-    struct stat status = {};
-    const int error = fstat(folder, &status) != 0 ? -errno : is_private(status) ? 0 : -EPERM;
-    if (error == 0) return folder;
-    close(folder);
-    return error;
-}
-
-int open_channel_folder(const char* folder, IfMissing if_missing) {
-    const char* slash = strrchr(folder, '/');
-    if (slash == nullptr || slash == folder || slash[1] == '\0') return -EINVAL;
-    const std::string parent(folder, static_cast<size_t>(slash - folder));
-    const int parent_folder = open_private_folder(AT_FDCWD, parent.c_str(), if_missing);
-    if (parent_folder < 0) return parent_folder;
-    const int channel_folder = open_private_folder(parent_folder, slash + 1, if_missing);
-    close(parent_folder);
-    return channel_folder;
-}
-
-// Returns a negative errno or the file, which is then a regular one of this user that nobody else may touch.
-int open_private_file(int folder, const char* name, int flags, off_t* size) {
-    const int file = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return -errno;
-    struct stat status = {};
-    int error = 0;
-    if (fstat(file, &status) != 0) {
-        error = -errno;
-    } else if (!S_ISREG(status.st_mode) || !is_private(status)) {
-        error = -EPERM;
-    }
-    *size = status.st_size;
-    if (error == 0) return file;
-    close(file);
-    return error;
-}
-
-int write_whole(int file, const void* bytes, size_t size) {
-    const char* next = static_cast<const char*>(bytes);
-    while (size != 0) {
-        const ssize_t written = write(file, next, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return -errno;
-        next += written;
-        size -= static_cast<size_t>(written);
-    }
-    return 0;
-}
-
-int create_temporary_file(int folder, const FileName& name) {
-    const int file = openat(folder, name.text, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
-    return file < 0 ? -errno : file;
 }
 
 int fill_control(int file) {
@@ -119,7 +60,7 @@ int fill_control(int file) {
 // first is as good.
 int create_control(int folder) {
     const FileName name = temporary_name();
-    const int file = create_temporary_file(folder, name);
+    const int file = create_private_file(folder, name.text);
     if (file < 0) return file;
     int error = fill_control(file);
     close(file);
@@ -134,8 +75,8 @@ bool is_our_control(const ControlHeader& header) {
            header.header_bytes == sizeof(ControlHeader) && header.total_bytes == kControlBytes;
 }
 
-int map_control(int file, off_t size, Channel* channel) {
-    if (size != static_cast<off_t>(kControlBytes)) return -EPROTO;
+int map_control(int file, const struct stat& status, Channel* channel) {
+    if (status.st_size != static_cast<off_t>(kControlBytes)) return -EPROTO;
     void* memory = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED) return -errno;
     auto* control = static_cast<ControlHeader*>(memory);
@@ -143,14 +84,14 @@ int map_control(int file, off_t size, Channel* channel) {
         munmap(memory, kControlBytes);
         return -EPROTO;
     }
-    channel->control = control;
-    channel->slots = reinterpret_cast<ProcessSlot*>(static_cast<char*>(memory) + kSlotsOffset);
+    *channel = {control, reinterpret_cast<ProcessSlot*>(static_cast<char*>(memory) + kSlotsOffset), status.st_dev,
+                status.st_ino};
     return 0;
 }
 
 int write_image(int folder, const void* image, size_t size, uint64_t generation) {
     const FileName name = temporary_name();
-    const int file = create_temporary_file(folder, name);
+    const int file = create_private_file(folder, name.text);
     if (file < 0) return file;
     int error = write_whole(file, image, size);
     if (close(file) != 0 && error == 0) error = -errno;
@@ -171,6 +112,31 @@ std::string without_empty_steps(const char* path) {
         if (*step == '/') ++step;
     }
     return tidy;
+}
+
+int open_once(const char* folder, IfMissing if_missing, Channel* channel) {
+    const FileDescriptor channel_folder(open_channel_folder(folder, if_missing));
+    if (channel_folder.get() < 0) return channel_folder.get();
+    struct stat status = {};
+    int opened = open_private_file(channel_folder.get(), kControlName, O_RDWR, &status);
+    if (opened == -ENOENT && if_missing == IfMissing::kCreate) {
+        const int error = create_control(channel_folder.get());
+        opened = error != 0 ? error : open_private_file(channel_folder.get(), kControlName, O_RDWR, &status);
+    }
+    const FileDescriptor file(opened);
+    return file.get() < 0 ? file.get() : map_control(file.get(), status, channel);
+}
+
+// One that is closed in its place was left halfway, and is opened again. One that is not in its place any more must
+// stay closed: whoever has it would wait for its next word forever. -ENOENT then.
+int settle(const char* folder, Channel* channel) {
+    uint64_t word = kChannelClosed;
+    const bool was_closed = channel->control->generation.compare_exchange_strong(word, 0);
+    if (channel_is_in_place(folder, *channel)) return 0;
+    word = 0;
+    if (was_closed) channel->control->generation.compare_exchange_strong(word, kChannelClosed);
+    channel_unmap(channel);
+    return -ENOENT;
 }
 
 }  // namespace
@@ -198,21 +164,11 @@ int channel_folder_of(const char* runtime_folder, const char* config_path, std::
 }
 
 int channel_open(const char* folder, IfMissing if_missing, Channel* channel) {
-    const FileDescriptor channel_folder(open_channel_folder(folder, if_missing));
-    if (channel_folder.get() < 0) return channel_folder.get();
-    off_t size = 0;
-    int opened = open_private_file(channel_folder.get(), kControlName, O_RDWR, &size);
-    if (opened == -ENOENT && if_missing == IfMissing::kCreate) {
-        const int error = create_control(channel_folder.get());
-        opened = error != 0 ? error : open_private_file(channel_folder.get(), kControlName, O_RDWR, &size);
-    }
-    const FileDescriptor file(opened);
-    if (file.get() < 0) return file.get();
-    const int error = map_control(file.get(), size, channel);
-    if (error == 0 && if_missing == IfMissing::kCreate) {
-        // Whoever takes a channel away renames its folder first. One that is closed in its place was left halfway.
-        uint64_t closed = kChannelClosed;
-        channel->control->generation.compare_exchange_strong(closed, 0);
+    if (if_missing == IfMissing::kFail) return open_once(folder, if_missing, channel);
+    int error = -ENOENT;
+    for (int tries = 0; tries < kOpenTries && error == -ENOENT; ++tries) {  // it is taken away at this moment
+        error = open_once(folder, if_missing, channel);
+        if (error == 0) error = settle(folder, channel);
     }
     return error;
 }
@@ -222,13 +178,21 @@ void channel_unmap(Channel* channel) {
     *channel = Channel{};
 }
 
+bool channel_is_in_place(const char* folder, const Channel& channel) {
+    const FileDescriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
+    struct stat status = {};
+    return channel_folder.get() >= 0 &&
+           fstatat(channel_folder.get(), kControlName, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           status.st_dev == channel.device && status.st_ino == channel.inode;
+}
+
 int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy) {
     const FileDescriptor channel_folder(open_channel_folder(folder, IfMissing::kFail));
     if (channel_folder.get() < 0) return channel_folder.get();
-    off_t size = 0;
-    const FileDescriptor file(open_private_file(channel_folder.get(), image_name(generation).text, O_RDONLY, &size));
+    struct stat status = {};
+    const FileDescriptor file(open_private_file(channel_folder.get(), image_name(generation).text, O_RDONLY, &status));
     if (file.get() < 0) return file.get();
-    return read_image(file.get(), size, copy);
+    return read_image(file.get(), status.st_size, copy);
 }
 
 int64_t channel_publish(const char* folder, const Channel& channel, const void* image, size_t size) {

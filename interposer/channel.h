@@ -6,12 +6,15 @@
 // errno values.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "channel_format.h"
 #include "image_file.h"
+#include "private_files.h"
 
 namespace atbprobe {
 
@@ -20,16 +23,20 @@ namespace atbprobe {
 struct Channel {
     ControlHeader* control = nullptr;
     ProcessSlot* slots = nullptr;
+    dev_t device = 0;  // these two tell the control file from every other one, as long as it is mapped
+    ino_t inode = 0;
 };
 
 // `<runtime folder>/<hash>`, the hash over the config path as written and the pid namespace.
 int channel_folder_of(const char* runtime_folder, const char* config_path, std::string* folder);
 
-enum class IfMissing { kCreate, kFail };
-
 // Opens the channel in `folder`, after making what is missing if that is asked for.
 int channel_open(const char* folder, IfMissing if_missing, Channel* channel);
 void channel_unmap(Channel* channel);
+
+// False once the channel was taken away, or another one is in its place. Whoever takes a channel away moves its folder
+// first, and then closes it.
+bool channel_is_in_place(const char* folder, const Channel& channel);
 
 int channel_read_image(const char* folder, uint64_t generation, ImageCopy* copy);
 

@@ -61,7 +61,7 @@ struct alignas(4096) ProcessSlot {
     std::atomic<uint32_t> lanes_used;
     uint32_t reserved;
     alignas(64) ProcessCounters counters;
-    alignas(64) std::atomic<uint64_t> mailbox[8];  // room for requests to the process
+    alignas(64) std::atomic<uint64_t> mailbox[8];  // requests to the process; see listing_format.h
     char text[kSlotTextBytes];                     // the process's program, for people
     CounterLane lanes[kLaneCount];
 };

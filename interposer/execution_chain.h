@@ -93,6 +93,15 @@ class ExecutionChain {
     // In a forked child.
     void forget_everything(bool is_own_thread);
 
+    // So that the next question is asked in full, which changes no answer.
+    void forget_remembered() {
+        known_under_ = kNoGeneration;
+        last_dirs_.forget();
+    }
+
+    // What is asked from here on belongs to no chain, until a new one begins.
+    void end_chain() { stage_ = Stage::kIdle; }
+
   private:
     enum class Stage : uint32_t {
         kIdle,     // no chain, or one that was refused

@@ -23,7 +23,8 @@ class KeptErrno {
     int value_;
 };
 
-// A thread that were cancelled inside of us would take our locks with it.
+// A thread that were cancelled inside of us would take our locks with it, and be unwound through our functions by the
+// host's copy of the unwinder and by ours in turn. It is cancelled when it is back in the host.
 class NoCancellation {
   public:
     NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }

@@ -5,6 +5,7 @@
 
 #include "c_api.h"
 #include "channel_format.h"
+#include "listing_format.h"
 #include "program_format.h"
 
 namespace {
@@ -195,6 +196,15 @@ void add_constants(JsonText& json) {
              kImageVersion, kSectionAlignment, kMaxPathWords, static_cast<unsigned long long>(kMaxImageBytes));
     json.add(", \"channel_version\": %u, \"slot_count\": %u, \"lane_count\": %u, \"slots_offset\": %zu",
              kChannelVersion, kSlotCount, kLaneCount, kSlotsOffset);
+    json.add(
+        ", \"listing_magic\": \"%.8s\", \"bell_place\": %zu, \"most_listed_rounds\": %llu, \"max_listing_bytes\": %zu",
+        kListingMagic, kBellPlace, static_cast<unsigned long long>(kMostListedRounds), kMaxListingBytes);
+    json.add(", \"listing_records\": [%u, %u, %u, %u, %u], \"listing_ends\": [%u, %u, %u]",
+             static_cast<uint32_t>(ListingRecord::kOperation), static_cast<uint32_t>(ListingRecord::kKernel),
+             static_cast<uint32_t>(ListingRecord::kOperationTensors),
+             static_cast<uint32_t>(ListingRecord::kKernelTensors), static_cast<uint32_t>(ListingRecord::kEnd),
+             static_cast<uint32_t>(ListingEnd::kComplete), static_cast<uint32_t>(ListingEnd::kThreadEnded),
+             static_cast<uint32_t>(ListingEnd::kTooLarge));
     json.add(", \"control_bytes\": %zu, \"loss_reasons\": [", kControlBytes);
     const char* separator = "";
     for (const char* reason : kLossReasonNames) {

@@ -55,6 +55,7 @@ void write_line(LogLevel level, const char* format, va_list arguments) {
         for (int dot = 0; dot < 3; ++dot) *end++ = '.';
     }
     *end++ = '\n';
+    const NoCancellation no_cancellation;
     const BlockedSignals no_signal_of_a_closed_pipe;
     const char* rest = line;
     while (rest != end) {

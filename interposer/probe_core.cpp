@@ -4,6 +4,7 @@
 #include "model_names.h"
 #include "operation_counts.h"
 #include "rule_notices.h"
+#include "thread_listing.h"
 #include "topology/topology.h"
 #include "watcher_life.h"
 
@@ -15,14 +16,24 @@ __attribute__((noinline)) void take_news(ThreadRecord* thread) {
     const uint64_t rules = thread->chain.take_begun_rules();
     if (rules != 0) count_selected(rules);
     count_open(thread);
-    thread->chain.set_news(thread->has_new_rules);  // which wait for a directory
+    // New rules wait for a directory, a listing for every question.
+    thread->chain.set_news(thread->has_new_rules || thread->listing != nullptr);
 }
 
-__attribute__((noinline)) void take_news_of_dir(ThreadRecord* thread, const char* dir, size_t length) {
+// The answers here are those of the rules, and a yes where the thread's listing needs to hear more.
+__attribute__((noinline)) bool take_news_of_dir(ThreadRecord* thread, const char* dir, size_t length, bool selected) {
     if (thread->has_new_rules && thread->program != nullptr)
         tell_rules_for_other_devices(*thread->program, dir, length);
     thread->has_new_rules = false;
     take_news(thread);
+    if (thread->listing == nullptr) return selected;
+    return list_dir(thread, dir, length) || selected;
+}
+
+__attribute__((noinline)) bool take_news_of_pass(ThreadRecord* thread, Pass pass, bool wanted) {
+    take_news(thread);
+    if (thread->listing == nullptr) return wanted;
+    return list_pass(thread, pass) || wanted;
 }
 
 // About once for each step of the model on this thread.
@@ -34,7 +45,7 @@ void at_next_step(const ThreadRecord& thread) {
 
 __attribute__((noinline)) bool ask_new_dir(ThreadRecord* thread, const char* dir, size_t length) {
     const bool selected = thread->chain.ask_dir(thread->program, dir, length);
-    if (__builtin_expect(thread->chain.has_news(), 0)) take_news_of_dir(thread, dir, length);
+    if (__builtin_expect(thread->chain.has_news(), 0)) return take_news_of_dir(thread, dir, length, selected);
     return selected;
 }
 
@@ -62,6 +73,7 @@ bool look_up_round(uint64_t round) noexcept {
     if (thread == &g_no_thread) return false;
     const bool in_range = thread->chain.ask_round(thread->program, thread->generation, round);
     if (thread->rounds.add(round, thread->chain.rules_of_round())) at_next_step(*thread);
+    if (hears_bell(*thread)) return list_round(thread, round) || in_range;
     return in_range;
 }
 
@@ -74,22 +86,29 @@ bool probe_ask_dir(const char* dir, size_t length) noexcept {
 bool probe_ask_pass(Pass pass) noexcept {
     ThreadRecord* thread = t_record;
     const bool wanted = thread->chain.ask_pass(thread->program, pass);
-    if (thread->chain.has_news()) take_news(thread);
+    if (thread->chain.has_news()) return take_news_of_pass(thread, pass, wanted);
     return wanted;
 }
 
 bool probe_ask_param() noexcept { return t_record->chain.ask_param(); }
 
-void probe_operation_executed() noexcept {
+bool probe_operation_executed() noexcept {
     ThreadRecord* thread = t_record;
     if (__builtin_expect(thread->chain.any_open(), 0)) {
         thread->chain.operation_executed();
         count_open(thread);
     }
     count_operation(thread);
+    return hears_bell(*thread) && list_executed(thread);
 }
 
-void probe_kernel_executed() noexcept { count_operation(t_record); }
+bool probe_kernel_executed() noexcept {
+    ThreadRecord* thread = t_record;
+    count_operation(thread);
+    return hears_bell(*thread) && list_executed(thread);
+}
+
+void probe_report_io(const IoReport& report) noexcept { list_tensors(t_record, report); }
 
 void probe_save_tensor(const TensorCall& call) noexcept {
     const ExecutionChain& chain = t_record->chain;

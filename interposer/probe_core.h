@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "execution_chain.h"
+#include "ops_listing.h"
 #include "probe_process.h"
 #include "saver/saver.h"
 #include "topology/reported_graphs.h"
@@ -35,9 +36,10 @@ bool probe_ask_pass(Pass pass) noexcept;
 bool probe_ask_param() noexcept;
 
 // The host asks these of every operation and kernel, whatever was answered before: at the end of an operation, and
-// between the two passes of a kernel.
-void probe_operation_executed() noexcept;
-void probe_kernel_executed() noexcept;
+// between the two passes of a kernel. True: it is to report the tensors' types and shapes, which copies none of them.
+bool probe_operation_executed() noexcept;
+bool probe_kernel_executed() noexcept;
+void probe_report_io(const IoReport& report) noexcept;
 
 void probe_save_tensor(const TensorCall& call) noexcept;
 void probe_save_param(std::string_view json, std::string_view path) noexcept;

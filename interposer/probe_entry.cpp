@@ -45,10 +45,10 @@ class ATBPROBE_EXPORT Probe {
     static void ReportOperationExecuteStatistic(const uint64_t round, const std::string& op_name,
                                                 const std::string& statistic);
     static bool ReportOperationIOTensorEnable();
-    static void ReportOperationIOTensor(const size_t round, const std::string& op_name, const std::string& op_type,
+    static void ReportOperationIOTensor(const size_t round, const std::string& op_name, const std::string& op_param,
                                         const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
     static bool ReportKernelIOTensorEnable();
-    static void ReportKernelIOTensor(const size_t round, const std::string& op_name, const std::string& op_type,
+    static void ReportKernelIOTensor(const size_t round, const std::string& op_name, const std::string& op_param,
                                      const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
     static bool IsOverflowCheck();
     static bool IsOverflowStop();
@@ -56,7 +56,28 @@ class ATBPROBE_EXPORT Probe {
 };
 
 using atbprobe::GraphKind;
+using atbprobe::OpKind;
 using atbprobe::Pass;
+
+namespace {
+
+std::string_view view_of(const std::string& text) { return {text.data(), text.size()}; }
+
+atbprobe::TensorDescription describe(const void* tensors, size_t index) {
+    const Probe::Tensor& tensor = static_cast<const Probe::Tensor*>(tensors)[index];
+    return {view_of(tensor.dtype), view_of(tensor.format), view_of(tensor.shape), view_of(tensor.path)};
+}
+
+void report_io(OpKind kind, uint64_t round, const std::string& name, const std::vector<Probe::Tensor>& inputs,
+               const std::vector<Probe::Tensor>& outputs) {
+    atbprobe::probe_report_io({kind,
+                               round,
+                               view_of(name),
+                               {inputs.data(), inputs.size(), describe},
+                               {outputs.data(), outputs.size(), describe}});
+}
+
+}  // namespace
 
 void Probe::UpdateConfig() { atbprobe::probe_setup_done(); }
 
@@ -75,8 +96,7 @@ bool Probe::IsSaveOuttensor() { return atbprobe::probe_is_on(); }
 
 void Probe::SaveTensor(const std::string& format, const std::string& dtype, const std::string& dims,
                        const void* host_data, uint64_t bytes, const std::string& path) {
-    const auto view = [](const std::string& text) { return std::string_view(text.data(), text.size()); };
-    atbprobe::probe_save_tensor({view(dtype), view(format), view(dims), host_data, bytes, view(path)});
+    atbprobe::probe_save_tensor({view_of(dtype), view_of(format), view_of(dims), host_data, bytes, view_of(path)});
 }
 
 bool Probe::IsSaveTiling() { return false; }
@@ -96,18 +116,16 @@ bool Probe::ReportOperationStatisticEnable() { return false; }
 void Probe::ReportOperationSetupStatistic(const uint64_t, const std::string&, const std::string&) {}
 void Probe::ReportOperationExecuteStatistic(const uint64_t, const std::string&, const std::string&) {}
 
-bool Probe::ReportOperationIOTensorEnable() {
-    atbprobe::probe_operation_executed();
-    return false;
+bool Probe::ReportOperationIOTensorEnable() { return atbprobe::probe_operation_executed(); }
+void Probe::ReportOperationIOTensor(const size_t round, const std::string& op_name, const std::string&,
+                                    const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+    report_io(OpKind::kOperation, round, op_name, inputs, outputs);
 }
-void Probe::ReportOperationIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,
-                                    const std::vector<Tensor>&) {}
-bool Probe::ReportKernelIOTensorEnable() {
-    atbprobe::probe_kernel_executed();
-    return false;
+bool Probe::ReportKernelIOTensorEnable() { return atbprobe::probe_kernel_executed(); }
+void Probe::ReportKernelIOTensor(const size_t round, const std::string& op_name, const std::string&,
+                                 const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+    report_io(OpKind::kKernel, round, op_name, inputs, outputs);
 }
-void Probe::ReportKernelIOTensor(const size_t, const std::string&, const std::string&, const std::vector<Tensor>&,
-                                 const std::vector<Tensor>&) {}
 
 bool Probe::IsOverflowCheck() { return false; }
 bool Probe::IsOverflowStop() { return false; }

@@ -11,11 +11,13 @@
 #include "clock_nanoseconds.h"
 #include "device.h"
 #include "environment.h"
+#include "listing_format.h"
 #include "notices.h"
 #include "operation_counts.h"
 #include "process_lock.h"
 #include "process_slot.h"
 #include "saver/saver.h"
+#include "thread_listing.h"
 #include "topology/topology.h"
 #include "watcher_life.h"
 
@@ -100,6 +102,7 @@ void take_slot(Process& self, Notices* notices) {
 void take_lane(const Process& self, ThreadRecord* thread) {
     if (thread->lane_epoch == self.slot_epoch) return;
     thread->lane_epoch = self.slot_epoch;
+    move_to_bell(thread, self.slot == nullptr ? nullptr : &self.slot->mailbox[kBellPlace]);
     if (self.slot == nullptr) return move_to_lane(thread, nullptr, false);
     const uint32_t lane = self.slot->lanes_used.fetch_add(1, std::memory_order_relaxed);
     const bool is_shared = lane >= kLaneCount - 1;
@@ -160,6 +163,7 @@ void after_fork_in_child() {
         thread->generation = kNotTaken;
         thread->lane = nullptr;  // it is in the parent's slot
         thread->open_in_lane = 0;
+        forget_listing(thread);
         if (thread != t_record) thread->in_use = false;
     }
     saver_after_fork_in_child();
@@ -211,6 +215,8 @@ void take_generation(Process& self, uint64_t generation, Notices* notices) {
     Verdict verdict = Verdict::kUnreadable;
     const int error = load_program(self.folder->c_str(), generation, &program, &verdict);
     if (error != 0 && control_word() != generation) return;  // replaced while it was read
+    // Between two steps of taking the channel away.
+    if (error == -ENOENT && !channel_is_in_place(self.folder->c_str(), self.channel)) return attach(self, notices);
     if (error != 0 && may_pass(error) && error != -ENOENT) {
         try_again_later();
         return;
@@ -324,6 +330,8 @@ ProcessCounters& process_counters() { return *g_counters.load(std::memory_order_
 bool process_is_probed() { return g_is_probed.load(std::memory_order_acquire); }
 
 bool process_is_dumping() { return g_is_dumping.load(std::memory_order_acquire); }
+
+const char* channel_folder_in_use() { return g_process.folder == nullptr ? "" : g_process.folder->c_str(); }
 
 ThreadRecord* take_current_program() {
     if (is_too_early()) return t_record;

@@ -40,4 +40,7 @@ bool process_is_probed();
 // Whether the rules in force dump anything.
 bool process_is_dumping();
 
+// The folder of the channel that this process is attached to; empty without one. Under the process lock.
+const char* channel_folder_in_use();
+
 }  // namespace atbprobe

@@ -7,6 +7,7 @@
 
 #include "operation_counts.h"
 #include "process_lock.h"
+#include "thread_listing.h"
 
 namespace atbprobe {
 namespace {
@@ -20,6 +21,7 @@ void release_thread_record(void* record) {
     t_record = &g_no_thread;
     thread->chain.close_everything();
     count_open(thread);
+    end_listing(thread);
     const ProcessLock lock;
     if (!lock.is_taken()) return;  // it stays in use for good, which costs a little memory
     thread->program = nullptr;
@@ -29,7 +31,8 @@ void release_thread_record(void* record) {
 }  // namespace
 
 const std::atomic<uint64_t> kReplacedWord{kNotStarted};
-ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0, false, false, 0, {}, false, nullptr};
+ThreadRecord g_no_thread{{&kReplacedWord}, 0, nullptr, {}, nullptr, 0,      false, false, 0,
+                         &kSilentBell,     0, nullptr, {}, false,   nullptr};
 __thread ThreadRecord* t_record = &g_no_thread;
 
 ThreadRecord* make_thread_record() {
@@ -44,6 +47,7 @@ ThreadRecord* make_thread_record() {
         memset(memory, 0, sizeof(ThreadRecord));
         thread = static_cast<ThreadRecord*>(memory);
         thread->word.store(&kReplacedWord, std::memory_order_relaxed);
+        thread->bell = &kSilentBell;
         thread->next = g_threads;
         g_threads = thread;
     }

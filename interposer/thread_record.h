@@ -11,6 +11,8 @@
 
 namespace atbprobe {
 
+class OpsListing;
+
 // No generation is as large as the first two, so a thread that holds one of them always takes the slow way.
 inline constexpr uint64_t kNotTaken = UINT64_MAX - 1;
 inline constexpr uint64_t kNotStarted = UINT64_MAX - 2;
@@ -31,9 +33,12 @@ struct alignas(64) ThreadRecord {
     CounterLane* lane;
     int64_t open_in_lane;  // what the thread has added to the lane's `ops_open`; 0 without a lane
     bool lane_is_shared;
-    bool has_new_rules;   // and has not been asked about a directory under them
-    uint64_t lane_epoch;  // of the slot that the lane is in
-    RoundsSeen rounds;    // since `program` was taken
+    bool has_new_rules;                 // and has not been asked about a directory under them
+    uint64_t lane_epoch;                // of the slot that the lane is in
+    const std::atomic<uint64_t>* bell;  // of that slot; never null
+    uint64_t bell_heard;                // what it said when there was no request left to answer
+    OpsListing* listing;                // for the request that is being answered; null without one
+    RoundsSeen rounds;                  // since `program` was taken
     bool in_use;
     ThreadRecord* next;
 };

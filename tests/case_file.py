@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atbprobe_rules.check import CheckedConfig
-from atbprobe_rules.explain import ExecutionCount
+from atbprobe_rules.explanation.line_answers import ExecutionCount
 from atbprobe_rules.selection import Tasks
 
 CASES = Path(__file__).parent / "cases"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -35,8 +36,19 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], bool]]] = {
         "qemu-aarch64 or aarch64-linux-gnu-g++ is not on PATH",
         lambda: all(shutil.which(name) for name in ("qemu-aarch64", "aarch64-linux-gnu-g++")),
     ),
+    "needs_chromium": (
+        "chromium, chromedriver (Debian's chromium-driver) or selenium is missing",
+        lambda: (
+            all(shutil.which(name) for name in ("chromium", "chromedriver"))
+            and importlib.util.find_spec("selenium") is not None
+        ),
+    ),
     "needs_strace": ("strace is not on PATH", lambda: shutil.which("strace") is not None),
     "peer": (published_peer.reason_for_absence(), published_peer.is_here),
+    "peer_command_line": (
+        published_peer.reason_for_absence_of_command_line(),
+        published_peer.command_line_is_here,
+    ),
 }
 
 
@@ -120,6 +132,24 @@ def native_file(native_dir: Path) -> Callable[[str], Path]:
         raise FileNotFoundError(f"{name} is in none of {', '.join(map(str, places))}: run `make setup`")
 
     return find
+
+
+@pytest.fixture(scope="session")
+def real_dump(tmp_path_factory: pytest.TempPathFactory, native_file: Callable[[str], Path]) -> Path:
+    """The dump of a run with bf16, references, statistics and a NaN, for tests that only read it."""
+    from probed_host import Probed, image_of
+
+    probed = Probed(tmp_path_factory.mktemp("real dump"), native_file)
+    rules = {"dump_enable": True, "exec_range": "all", "save_child": True, "task": "all", "filter_level": 1}
+    probed.write(rules)
+    image = probed.folder / "rules.image"
+    image.write_bytes(image_of(probed.config))
+    image.chmod(0o600)
+    probed.extra_environment["ATBPROBE_IMAGE"] = str(image)
+    options = ("--layers", "1", "--plain-names", "--always-prefill", "--bf16-layer", "0", "--fault", "LmHead:nan@1")
+    with probed.model(*options) as model:
+        model.step(2)
+    return probed.folder / "atb_dump_data"
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from atbprobe_rules import native
 from atbprobe_rules.channel_layout import LOSS_REASONS
 from atbprobe_rules.processes import start_time_of
@@ -16,6 +18,7 @@ class Process:
     """One attached process, from its slot. `generation` is the one in force there, 0 before the first.
 
     `generation_seen` is the last one that it looked at; `verdict` says what it made of that one ("ok": taken).
+    `threads` is how many of its threads have executed ops, as far as they have lanes of their own.
     `ops_open` are ops that have begun under its rules and whose end was not seen yet. `lost` counts by reason what was
     selected and is not on disk; `hits` counts the selected ops of each rule of the published generation.
     """
@@ -27,6 +30,7 @@ class Process:
     generation: int
     generation_seen: int
     verdict: str
+    threads: int
     ops_seen: int
     ops_open: int
     ops_selected: int
@@ -53,6 +57,7 @@ def process_of(slot: Any, lanes: Any, rule_count: int) -> Process:
         generation=int(slot["generation"]) if filled else 0,
         generation_seen=int(slot["generation_seen"]) if filled else 0,
         verdict=native.verdict_name(int(slot["verdict"])),
+        threads=int(np.count_nonzero(lanes["ops_seen"])),
         ops_seen=int(lanes["ops_seen"].sum()),
         ops_open=int(lanes["ops_open"].sum()),
         ops_selected=int(counters["ops_selected"]),

@@ -17,6 +17,8 @@ SLOTS_OFFSET = 4096
 SLOT_BYTES = 4096
 CONTROL_BYTES = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES
 CLOSED = 2**64 - 1
+BELL_PLACE = 0
+"""In a slot's mailbox: how many requests to list ops there were."""
 LOSS_REASONS = ("queue_stalled", "no_space", "write_failed", "out_of_memory", "bad_path", "at_exit", "below_reserve")
 _LOSS_COUNTERS = 8
 

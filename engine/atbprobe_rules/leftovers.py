@@ -2,7 +2,8 @@
 
 Every file is made under a name of its own and then renamed, and every channel is renamed before it is taken apart. So
 whatever still bears such a name belongs to the dead, once nobody else can be at work: in a channel that is the case for
-its watcher, and between channels for whoever has the runtime lock.
+its watcher, and between channels for whoever has the runtime lock. A request to list ops names its asker, and goes with
+the next watcher or asker.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from atbprobe_rules.processes import start_time_of
 
 _IMAGE = re.compile(r"image-(\d+)")
 _NOTE_BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
+_REQUEST = re.compile(r"ops-(\d+)-(\d+)-\d+-\d+(?:\.gone)?")
 _BEING_MADE = re.compile(r"\.new-(\d+)-\d+")
 
 _EMPTY_SECONDS = 60.0
@@ -32,6 +34,15 @@ def clean_channel(channel: Channel) -> None:
         superseded = image is not None and int(image[1]) != generation
         if superseded or _NOTE_BEING_WRITTEN.fullmatch(path.name) or _maker_is_dead(path):
             path.unlink(missing_ok=True)
+    remove_dead_requests(channel.folder)
+
+
+def remove_dead_requests(folder: Path) -> None:
+    """Take away requests to list ops whose askers are dead; `folder` is a channel's."""
+    for path in folder.glob("ops-*"):
+        request = _REQUEST.fullmatch(path.name)
+        if request is not None and start_time_of(int(request[1])) != int(request[2]):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def clean_between_channels(runtime: Path) -> None:

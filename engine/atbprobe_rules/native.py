@@ -127,6 +127,11 @@ def channel_close(folder: str) -> None:
     _checked(_library().atbprobe_channel_close(os.fsencode(folder)), folder)
 
 
+def channel_ring(folder: str) -> None:
+    """Say to every attached process that there is a request to look for in the channel's folder."""
+    _checked(_library().atbprobe_channel_ring(os.fsencode(folder)), folder)
+
+
 def channel_heartbeat(folder: str, pid: int, start_time: int) -> None:
     """Leave the watcher's sign of life in the channel; pid 0 withdraws it."""
     _checked(_library().atbprobe_channel_heartbeat(os.fsencode(folder), pid, start_time), folder)
@@ -158,6 +163,7 @@ def _library() -> ctypes.CDLL:
         "channel_create": (outcome, [text]),
         "publish": (outcome, [text, text, size]),
         "channel_close": (outcome, [text]),
+        "channel_ring": (outcome, [text]),
         "channel_heartbeat": (outcome, [text, number, ctypes.c_uint64]),
     }
     for name, (result, arguments) in signatures.items():

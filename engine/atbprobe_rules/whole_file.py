@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 PRIVATE = 0o600
@@ -17,6 +18,19 @@ def write_whole_file(path: Path, data: bytes, mode: int = PRIVATE) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give the name of a file to write in the block, which is renamed to `path` when the block is through."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield temporary
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):

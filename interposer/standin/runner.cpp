@@ -19,15 +19,20 @@ std::vector<int64_t> child_ids(const std::vector<int64_t>& parent, size_t index)
     return ids;
 }
 
-// The probe gets shapes and the directory, nothing is copied.
-std::vector<Probe::Tensor> described(const TensorList& tensors, const std::string& dir) {
+// The probe gets types by name, shapes, and the paths that a dump would have with plain file names; nothing is copied.
+std::vector<Probe::Tensor> described(const TensorList& tensors, const std::string& dir, Pass pass, bool are_inputs) {
     std::vector<Probe::Tensor> descriptions;
-    for (const Tensor& tensor : tensors) {
-        descriptions.push_back({std::to_string(static_cast<int>(tensor.shape.dtype)), std::to_string(kFormatNd),
-                                tensor.shape.dims_text(), dir});
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        const TensorShape& shape = tensors[i].shape;
+        std::string path = dir + "/";
+        path += tensor_file(pass, are_inputs, i, nullptr);
+        descriptions.push_back({dtype_name(shape.dtype), "nd", shape.dims_text(), path});
     }
     return descriptions;
 }
+
+// The real host asks this while it makes up a report, whatever pass it is in.
+Pass pass_of_report() { return Probe::IsSaveTensorBefore() ? Pass::kBefore : Pass::kAfter; }
 
 void expect_tensors(Context& context, const DumpSite& site, Pass pass, const std::string& dir) {
     if (context.expectation() == nullptr) {
@@ -108,8 +113,11 @@ void KernelRunner::execute(Context& context, uint64_t round, const TensorList& i
 
 void KernelRunner::report_io(uint64_t round, const TensorList& inputs, const TensorList& outputs) const {
     if (Probe::ReportKernelIOTensorEnable()) {
-        Probe::ReportKernelIOTensor(round, name_, operation_.param_json, described(inputs, parent_dir_),
-                                    described(outputs, parent_dir_));
+        const Pass pass = pass_of_report();
+        // Neither the kernel's own name nor its directory: those of what it is a kernel for.
+        Probe::ReportKernelIOTensor(round, operation_.name, operation_.param_json,
+                                    described(inputs, parent_dir_, pass, true),
+                                    described(outputs, parent_dir_, pass, false));
     }
 }
 
@@ -271,10 +279,12 @@ void Runner::compute(Context& context, uint64_t round, const TensorList& inputs,
 }
 
 void Runner::report_io(uint64_t round, const TensorList& inputs, const TensorList& outputs) const {
-    if (Probe::ReportOperationIOTensorEnable()) {
-        const std::string param = operation_.kind == OperationKind::kBuiltin ? operation_.param_json : "";
-        Probe::ReportOperationIOTensor(round, operation_.name, param, described(inputs, dir_),
-                                       described(outputs, dir_));
+    // Of graphs it is asked, too, but they are not reported.
+    if (Probe::ReportOperationIOTensorEnable() && operation_.kind != OperationKind::kGraph) {
+        const std::string param = operation_.kind == OperationKind::kBuiltin ? operation_.param_json : "{}";
+        const Pass pass = pass_of_report();
+        Probe::ReportOperationIOTensor(round, operation_.name + "_" + id_path(ids_), param,
+                                       described(inputs, dir_, pass, true), described(outputs, dir_, pass, false));
     }
 }
 

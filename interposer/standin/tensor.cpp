@@ -46,6 +46,22 @@ size_t element_bytes(DataType dtype) {
     return 0;
 }
 
+const char* dtype_name(DataType dtype) {
+    switch (dtype) {
+        case DataType::kFloat16:
+            return "float16";
+        case DataType::kBfloat16:
+            return "bf16";
+        case DataType::kFloat:
+            return "float";
+        case DataType::kInt32:
+            return "int32";
+        case DataType::kInt64:
+            return "int64";
+    }
+    return "";
+}
+
 const char* kernel_suffix(DataType dtype) {
     switch (dtype) {
         case DataType::kFloat16:

@@ -16,6 +16,7 @@ enum class DataType : int { kFloat = 0, kFloat16 = 1, kInt32 = 3, kInt64 = 9, kB
 constexpr int kFormatNd = 2;
 
 size_t element_bytes(DataType dtype);
+const char* dtype_name(DataType dtype);     // as reports of tensors have it: "float16"
 const char* kernel_suffix(DataType dtype);  // as kernels are named after it: "F16", "Bf16", "F32", "I32", "I64"
 
 struct TensorShape {

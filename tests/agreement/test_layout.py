@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from atbprobe_rules import channel_layout, image, native, program
+from atbprobe_rules.cli import ops as ops_command
+from atbprobe_rules.listing import records as listing
+from atbprobe_rules.listing.request import MOST_ROUNDS
 
 RECORDS: dict[str, np.dtype] = {
     "ImageHeader": image.HEADER,
@@ -45,6 +48,16 @@ def test_constants() -> None:
     assert constants["slots_offset"] == channel_layout.SLOTS_OFFSET
     assert constants["control_bytes"] == channel_layout.CONTROL_BYTES
     assert constants["loss_reasons"] == list(channel_layout.LOSS_REASONS)
+
+
+def test_constants_of_listings() -> None:
+    constants = native.layout()["constants"]
+    assert constants["listing_magic"].encode() == listing.MAGIC
+    assert constants["bell_place"] == channel_layout.BELL_PLACE
+    assert constants["most_listed_rounds"] == MOST_ROUNDS == ops_command.MOST_ROUNDS
+    assert constants["max_listing_bytes"] < listing.MAX_ANSWER_BYTES
+    assert constants["listing_records"] == list(listing.RecordKind)
+    assert constants["listing_ends"] == list(listing.ListingEnd)
 
 
 def test_every_struct_of_the_library_has_its_dtype() -> None:

@@ -74,7 +74,7 @@ unsigned long ask_all(uint64_t round, const std::vector<std::string>& dirs) {
         if (dir_is_granted(round, dir) && Probe::IsSaveTensorBefore()) ++granted;
         if (dir_is_granted(round, dir)) Probe::IsSaveTensorAfter();
         if (dir_is_granted(round, dir)) Probe::IsSaveParam();
-        Probe::ReportOperationIOTensorEnable();
+        if (Probe::ReportKernelIOTensorEnable() || Probe::ReportOperationIOTensorEnable()) std::abort();
     }
     return granted;
 }

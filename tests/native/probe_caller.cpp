@@ -6,7 +6,9 @@
 // Threads are numbered from 0, the main thread, and live until the end or until EndThread, after which a new one goes
 // by their number; a call is finished before the next one is read. Arguments: IsExecuteCountInRange round;
 // IsSaveTensorInSpecificDir dir; SaveTensor format dtype dims path hex; SaveParam json path; ReportOperationGraph name
-// json; IsReportModelTopoInfo model; ReportModelTopoInfo model json. The others take none, or none that matters.
+// json; IsReportModelTopoInfo model; ReportModelTopoInfo model json; ReportOperationIOTensor and ReportKernelIOTensor
+// round name inputs outputs, tensors being `dtype;format;shape;path` joined by `|`. The others take none, or none that
+// matters.
 // CloseDescriptors is what a host does of its own: it closes every descriptor from 3 on and opens /dev/null in place of
 // each. After `fork` it is the child that reads on; the parent waits and ends as the child does. Dlopen loads a library
 // for all to see, as a loader of plug-ins does.
@@ -81,6 +83,25 @@ const char* load_library(const Arguments& arguments) {
     return word(dlopen(arguments.at(0).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr);
 }
 
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> fields;
+    for (size_t begin = 0; begin <= text.size();) {
+        const size_t end = std::min(text.find(separator, begin), text.size());
+        fields.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return fields;
+}
+
+std::vector<Probe::Tensor> tensors_of(const std::string& text) {
+    std::vector<Probe::Tensor> tensors;
+    for (const std::string& tensor : text.empty() ? std::vector<std::string>() : split(text, '|')) {
+        const std::vector<std::string> fields = split(tensor, ';');
+        tensors.push_back({fields.at(0), fields.at(1), fields.at(2), fields.at(3)});
+    }
+    return tensors;
+}
+
 std::map<std::string, Function> function_table() {
     return {
         {"Dlopen", load_library},
@@ -113,6 +134,17 @@ std::map<std::string, Function> function_table() {
         {"ReportOperationGraph",
          [](const Arguments& a) {
              Probe::ReportOperationGraph(a.at(0), a.at(1));
+             return "done";
+         }},
+        {"ReportOperationIOTensor",
+         [](const Arguments& a) {
+             Probe::ReportOperationIOTensor(std::stoull(a.at(0)), a.at(1), "{}", tensors_of(a.at(2)),
+                                            tensors_of(a.at(3)));
+             return "done";
+         }},
+        {"ReportKernelIOTensor",
+         [](const Arguments& a) {
+             Probe::ReportKernelIOTensor(std::stoull(a.at(0)), a.at(1), "{}", tensors_of(a.at(2)), tensors_of(a.at(3)));
              return "done";
          }},
         {"CloseDescriptors", close_descriptors},
@@ -179,16 +211,6 @@ class Worker {
     std::thread thread_;
 };
 
-std::vector<std::string> split(const std::string& line) {
-    std::vector<std::string> fields;
-    for (size_t begin = 0; begin <= line.size();) {
-        const size_t end = std::min(line.find('\t', begin), line.size());
-        fields.push_back(line.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return fields;
-}
-
 // As a host would that survives an exception which leaves the probe.
 const char* answer_of(const Function& function, const Arguments& arguments) {
     try {
@@ -218,7 +240,7 @@ int main() {
     char* line = nullptr;
     size_t capacity = 0;
     for (ssize_t length = 0; (length = getline(&line, &capacity, stdin)) > 0;) {
-        const auto fields = split(std::string(line, static_cast<size_t>(length - 1)));
+        const auto fields = split(std::string(line, static_cast<size_t>(length - 1)), '\t');
         if (fields.at(1) == "EndThread") {
             workers.erase(fields.at(0));
             std::puts("done");

@@ -125,7 +125,7 @@ def test_the_peer_defines_the_same_functions(abi: int, library: Path) -> None:
 def test_needed_libraries_are_those_of_every_process(dynamic: DynamicSection) -> None:
     needed = {tag.needed for tag in dynamic.iter_tags("DT_NEEDED")}
     loader = {name for name in needed if name.startswith("ld-linux-")}
-    assert needed - loader == {"libc.so.6", "libgcc_s.so.1"}
+    assert needed - loader == {"libc.so.6"}
     assert not list(dynamic.iter_tags("DT_RPATH")) + list(dynamic.iter_tags("DT_RUNPATH"))
 
 

@@ -30,7 +30,7 @@ def test_one_wheel_serves_every_python_of_a_platform(wheel: Path) -> None:
 
 
 def test_the_wheel_holds_libraries_scripts_and_grammars(wheel_names: list[str]) -> None:
-    expected = {"py.typed", "lib/libatb_probe_abi0.so", "lib/libatb_probe_abi1.so"}
+    expected = {"py.typed", "explanation/page.html", "lib/libatb_probe_abi0.so", "lib/libatb_probe_abi1.so"}
     expected |= {
         f"scripts/atb/{name}"
         for name in (
@@ -55,7 +55,7 @@ def test_the_wheel_holds_nothing_else(wheel_names: list[str]) -> None:
     folders = {PurePosixPath(name).parts[0] for name in wheel_names}
     assert folders == {"atbprobe_rules", f"atbprobe_rules-{VERSION}.dist-info"}
     endings = {PurePosixPath(name).suffix for name in wheel_names if name.startswith("atbprobe_rules/")}
-    assert endings <= {".py", ".typed", ".so", ".sh", ".json", ".lark", ".md", ""}
+    assert endings <= {".py", ".typed", ".so", ".sh", ".json", ".lark", ".html", ".md", ""}
 
 
 def test_the_metadata_name_what_it_needs(wheel: Path) -> None:
@@ -64,7 +64,8 @@ def test_the_metadata_name_what_it_needs(wheel: Path) -> None:
         fields = Parser().parsestr(archive.read(f"{prefix}/METADATA").decode())
         assert f"{prefix}/licenses/LICENSE" in archive.namelist()
     needed = {re.match(r"[\w-]+", line)[0] for line in fields.get_all("Requires-Dist")}  # type: ignore[index]
-    assert needed == {"lark", "numpy", "watchdog", "click", "rich"}
+    described = {"lark", "numpy", "watchdog", "click", "ml_dtypes", "safetensors", "rich", "XlsxWriter"}
+    assert needed == described
 
 
 def test_the_source_archive_can_be_tested(sdist: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import compiling, decisions, libraries, loading, saving, swaps
+from benchmarks import comparing, compiling, decisions, libraries, loading, saving, swaps
 from benchmarks.comparison import compare
 from benchmarks.libraries import Library, peer, plain
 
@@ -27,6 +27,11 @@ def ours(native_file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(loading, "PAIRS", 1)
     monkeypatch.setattr(loading, "ROUNDS_BESIDE", 1)
     monkeypatch.setattr(compiling, "REPEATS", 2)
+    monkeypatch.setattr(
+        comparing, "WORKLOADS", [replace(one, count=4, elements=128) for one in comparing.WORKLOADS[:2]]
+    )
+    monkeypatch.setattr(comparing, "ROUNDS", 1)
+    monkeypatch.setattr(comparing, "command_line_is_here", lambda: False)
     monkeypatch.setattr(swaps, "SWAPS", 3)
     monkeypatch.setattr(swaps, "PROCESSES", 2)
     return Library("ours", native_file("libatb_probe_abi1.so"), is_ours=True)
@@ -115,6 +120,8 @@ def test_the_program_writes_what_it_prints(
     assert content["loading"].keys() == {"none", "empty", "ours"}
     assert all(milliseconds > 0 for milliseconds in content["compiling"].values())
     assert len(content["compiling"]) == 2
+    assert [line["name"] for line in content["comparing"]] == [one.name for one in comparing.WORKLOADS]
+    assert all(line["ours"] > 0 and line["peer"] is None for line in content["comparing"])
     assert [(line["library"], line["swaps"]) for line in content["swaps"]] == [("ours", 3), ("ours", 3)]
     for line in content["swaps"]:
         assert 0 < line["p50"] <= line["p99"]
@@ -132,6 +139,14 @@ def test_a_section_alone_leaves_the_others(
     assert (content["swaps"], content["compiling"]) == (5, {"made up": 1.0})
     assert program.main(["no such thing"]) == 2
     assert "no such section: no such thing" in capsys.readouterr().err
+
+
+@pytest.mark.peer_command_line
+def test_both_comparisons_are_measured() -> None:
+    """Each raises where it comes to no result."""
+    found = comparing.measure(replace(comparing.WORKLOADS[0], count=4, elements=128), 1)
+    assert found["peer"] > 0
+    assert found["ours"] > 0
 
 
 def test_the_large_config_is_as_large_as_it_says() -> None:

@@ -9,12 +9,13 @@ what is known of the operations from earlier calls:
     first      = IsTensorNeedSave(below, children first)* ReportOperationGraphEnable [ReportOperationGraph]
     prepared   = (kernel: [IsTensorNeedSave] [IsSaveTiling])* UpdateConfig           children before parents
     tiling     = IsExecuteCountInRange → IsSaveTiling → SaveTiling                   kernels that are to be saved
-    execute    = before (execute | kernel)* after param ReportOperationIOTensorEnable …
+    execute    = before (execute | kernel)* after param ReportOperationIOTensorEnable → report
     before     = IsExecuteCountInRange → flag → IsSaveTensorInSpecificDir → IsSaveTensorBefore → tensors
     param      = IsExecuteCountInRange → flag → IsSaveTensorInSpecificDir → IsSaveParam → SaveParam
-    kernel     = before' IsOverflowCheck ReportKernelIOTensorEnable … after'
+    kernel     = before' IsOverflowCheck (ReportKernelIOTensorEnable → report) after'
     before'    = flag → IsExecuteCountInRange → IsSaveTensorBefore → IsSaveTensorInSpecificDir → tensors
     tensors    = IsSaveTensorData → SaveTensor*            every input, then every output
+    report     = IsSaveTensorBefore (ReportOperationIOTensor | ReportKernelIOTensor)     nothing of graphs
 
 where an arrow is followed only after a yes, and `flag` is the cached answer of IsTensorNeedSave. Each thread is
 parsed by a generator that is handed its calls one at a time; what one thread's setup tells of an operation is shared
@@ -260,8 +261,10 @@ class _Thread:
         self.where = f"op_param of {node.path}"
         yield from self._param(layer, node)
         self.where = f"report of {node.path}"
-        if (yield from self._ask("ReportOperationIOTensorEnable")):
-            yield from self._take("ReportOperationIOTensor", executeCount=layer.executes, opName=node.name)
+        if (yield from self._ask("ReportOperationIOTensorEnable")) and not node.children:
+            yield from self._ask("IsSaveTensorBefore")
+            name = "_".join([node.name, *map(str, node.ids)])
+            yield from self._take("ReportOperationIOTensor", executeCount=layer.executes, opName=name)
 
     def _operation_pass(self, layer: Layer, node: Node, side: str) -> Generator[None, Record | None, list[SavedTensor]]:
         if (
@@ -281,7 +284,8 @@ class _Thread:
             while (yield from self._peek()) == "ReportOverflowKernel":
                 yield from self._take("ReportOverflowKernel")
         if (yield from self._ask("ReportKernelIOTensorEnable")):
-            yield from self._take("ReportKernelIOTensor", executeCount=layer.executes)
+            yield from self._ask("IsSaveTensorBefore")
+            yield from self._take("ReportKernelIOTensor", executeCount=layer.executes, opName=kernel.parent.name)
         self.where = f"after pass of the kernel of {kernel.parent.path}"
         after = yield from self._kernel_pass(layer, kernel, "After")
         self._same_tensors(before, after)

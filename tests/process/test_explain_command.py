@@ -213,8 +213,8 @@ def test_a_refused_config_has_no_program(config: Path) -> None:
     assert "error[wrong-type]" in done.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--ops", "-", "--program"], ["--ops", "-", "--all"], ["--all"]], ids=str)
-def test_exactly_one_thing_is_explained(config: Path, options: list[str]) -> None:
+@pytest.mark.parametrize("options", [["--ops", "-", "--program"], ["--ops", "-", "--all"], ["--all"]], ids=str)
+def test_one_thing_is_explained_at_a_time(config: Path, options: list[str]) -> None:
     done = run(config, *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Usage: atbprobe-rules explain" in done.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probed_host import Probed, image_of
+from probed_host import WAIT_SECONDS, Probed, image_of
 from swap_host import SwapHost
 
 from atbprobe_rules.channel import Channel, channel_folder, remove_channel, runtime_lock
@@ -36,6 +36,15 @@ def images(probed: Probed) -> list[bytes]:
         probed.write(rules)
         made.append(image_of(probed.config))
     return made
+
+
+def wait_until_attached(host: SwapHost, probed: Probed) -> None:
+    """Wait until the host has found the channel: where it looked in between two of them, it looks again later."""
+    until = time.monotonic() + WAIT_SECONDS
+    with probed.channel() as channel:
+        while host.pid not in {process.pid for process in channel.live_processes()}:
+            assert time.monotonic() < until, "the host has not found the channel"
+            host.counts()
 
 
 @pytest.mark.slow
@@ -91,7 +100,7 @@ def test_a_minute_of_swaps_under_a_sanitizer(probed: Probed, tmp_path: Path, san
                     remove_channel(channel.folder)
             channels += 1
         probed.publish_image(next(programs))
-        host.wait_for_executions(1000)  # so that the host has found the last channel
+        wait_until_attached(host, probed)
         executions, whole, halves, _ = host.counts()
         messages = host.end()
     assert host.exit_code == 0, messages

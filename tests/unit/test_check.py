@@ -314,7 +314,7 @@ def test_text_that_has_no_bytes_is_refused() -> None:
 def test_importing_the_package_imports_nothing_heavy() -> None:
     code = (
         "import sys, atbprobe_rules; atbprobe_rules.__version__;"
-        "print([name for name in ('lark', 'numpy', 'click', 'rich', 'watchdog') if name in sys.modules])"
+        "print([name for name in ('lark', 'numpy', 'ml_dtypes', 'click', 'rich', 'watchdog') if name in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from atbprobe_rules.compiled_config import CompiledConfig
     from atbprobe_rules.program import Program
 
 
 def compile_or_tell(config: Path) -> Program | None:
     """Compile a file, whoever it belongs to; what is wrong with it goes to stderr."""
+    compiled = compile_whole_or_tell(config)
+    return None if compiled is None else compiled.program
+
+
+def compile_whole_or_tell(config: Path) -> CompiledConfig | None:
+    """As compile_or_tell, with what was checked on the way; its program is there."""
     from atbprobe_rules.compiled_config import compile_config
     from atbprobe_rules.config_file import read_config_file
 
@@ -23,4 +30,4 @@ def compile_or_tell(config: Path) -> Program | None:
     compiled = compile_config(reading, config)
     if compiled.checked.diagnostics:
         click.echo(compiled.checked.render(), err=True)
-    return compiled.program
+    return None if compiled.program is None else compiled

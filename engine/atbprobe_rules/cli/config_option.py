@@ -22,12 +22,12 @@ def resolve_config(config: Path | None, named_by: str = "--config") -> Path:
     Links are not resolved: a channel belongs to the path as it is written in ``ATB_DUMP_CONFIG``.
     """
     if config is not None and str(config) != ".":  # which is what an empty word becomes
-        return _working_directory() / config
+        return absolute_config(config)
     if config is not None:
         raise click.UsageError("--config: a folder is no config file")
     from_environment = os.environ.get("ATB_DUMP_CONFIG")
     if from_environment:
-        return _working_directory() / from_environment
+        return absolute_config(Path(from_environment))
     from atbprobe_rules.status import watched_configs
 
     watched = watched_configs()
@@ -40,9 +40,12 @@ def resolve_config(config: Path | None, named_by: str = "--config") -> Path:
     raise click.UsageError(f"several configs are watched, say which with {named_by}:{listed}")
 
 
-def _working_directory() -> Path:
-    """Return the working directory as the shell writes it, links and all: the load script does so too."""
+def absolute_config(config: Path) -> Path:
+    """Return the absolute path, with the working directory as the shell writes it, links and all.
+
+    The load script does so too.
+    """
     physical = Path.cwd()
     logical = Path(os.environ.get("PWD", ""))
     same = logical.is_absolute() and logical.exists() and logical.samefile(physical)
-    return logical if same else physical
+    return (logical if same else physical) / config

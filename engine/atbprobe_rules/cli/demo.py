@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from atbprobe_rules.cli.demo_comparison import compare_two_runs
 from atbprobe_rules.cli.demo_shell import DemoShell, end_as_interrupted_on
 from atbprobe_rules.cli.exit_codes import ExitCode
 from atbprobe_rules.errors import AtbprobeError
@@ -49,7 +50,7 @@ def command(kept: Path | None) -> ExitCode:
     """Dump tensors from a small model on the CPU, changing the rules while it runs.
 
     A decoder decodes on two "devices", one process each, behind a stand-in for ATB that calls the probe exactly as
-    the real library does.
+    the real library does. At the end, two dumps are compared to find a faulty operation.
     """
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
@@ -86,8 +87,10 @@ def _demo(folder: Path) -> ExitCode:
         _chapter("6. Stop the model and unload the probe.")
         shell.type("kill $(jobs -p); wait")
         shell.type(f"source {quoted_scripts}/unload_atb_probe.sh")
-    _chapter("What is there now, in the first and the last rounds of device 0:")
-    _show_dump(folder / "atb_dump_data" / "data", pids[0])
+        _chapter("What is there now, in the first and the last rounds of device 0:")
+        _show_dump(folder / "atb_dump_data" / "data", pids[0])
+        _chapter("7. Dumps are there to be compared. One run as it should be, and one with a fault in one operation:")
+        compare_two_runs(shell, folder)
     return ExitCode.FINE
 
 

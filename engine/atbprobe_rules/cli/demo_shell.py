@@ -49,14 +49,16 @@ class DemoShell:
         self._bash.wait()
         self._bash.stdout.close()
 
-    def type(self, command: str) -> None:
-        """Show `command`, run it, show what it says; raises AtbprobeError if it fails."""
+    def type(self, command: str, status: int = 0) -> list[str]:
+        """Show `command`, run it, show and return what it says; raises AtbprobeError unless it ends with `status`."""
         click.secho(f"  $ {command}", bold=True)
-        for line in self.ask(command):
+        lines = self.ask(command, status)
+        for line in lines:
             click.echo(f"    {line}")
+        return lines
 
-    def ask(self, command: str) -> list[str]:
-        """Run `command` without a word and return the lines that it wrote; raises AtbprobeError if it fails."""
+    def ask(self, command: str, status: int = 0) -> list[str]:
+        """Run `command` without a word and return the lines that it wrote; AtbprobeError as in `type`."""
         assert self._bash.stdin is not None and self._bash.stdout is not None, "both are pipes"
         mark = secrets.token_hex(8)
         self._bash.stdin.write(f"{command}\nprintf '\\n{mark} %s\\n' $?\n")
@@ -64,12 +66,12 @@ class DemoShell:
         lines: list[str] = []
         for line in self._bash.stdout:
             if line.startswith(mark):
-                status = line.split()[1]
+                found = line.split()[1]
                 if lines and lines[-1] == "":
                     lines.pop()
-                if status != "0":
+                if found != str(status):
                     told = "\n".join(lines)
-                    raise AtbprobeError(f"the demo's shell failed at `{command}` (exit code {status})\n{told}")
+                    raise AtbprobeError(f"the demo's shell failed at `{command}` (exit code {found})\n{told}")
                 return lines
             lines.append(line.rstrip("\n"))
         raise AtbprobeError(f"the demo's shell ended at `{command}`")

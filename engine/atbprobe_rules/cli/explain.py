@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from atbprobe_rules.cli.compiled_program import compile_or_tell
+from atbprobe_rules.cli.compiled_program import compile_whole_or_tell
 from atbprobe_rules.cli.config_option import resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
 from atbprobe_rules.cli.words import counted, restart_command
 
 if TYPE_CHECKING:
-    from atbprobe_rules.explain import Explanation, Op
+    from atbprobe_rules.explanation.report import ConfigReport
     from atbprobe_rules.program import Program
 
 LINES_SHOWN = 40
@@ -25,36 +24,93 @@ LINES_SHOWN = 40
 @click.command("explain")
 @click.argument("config", type=click.Path(path_type=Path, readable=False), required=False)
 @click.option(
+    "--on",
+    "sources",
+    metavar="SOURCE",
+    multiple=True,
+    is_flag=False,
+    flag_value="",
+    help="Which operations there are: a dump, a folder or file of info/, a statistic.csv, a list as for --ops, or "
+    "what `ops --json` printed; several may be given. Without SOURCE: the running processes, else what is in "
+    "$ATB_OUTPUT_DIR/atb_dump_data.",
+)
+@click.option("--why", metavar="OP", help="Say of an operation (path, id path or name) which terms match it, and why.")
+@click.option(
+    "--diff",
+    "other",
+    metavar="OTHER",
+    type=click.Path(path_type=Path, readable=False),
+    help="Say which operations another config gains and loses.",
+)
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the tree to a page that needs no network."
+)
+@click.option(
+    "--rounds",
+    "run_rounds",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many rounds a run has, to count its bytes.",
+)
+@click.option("--fail-empty", is_flag=True, help="End with 4 if nothing is selected.")
+@click.option(
     "--ops",
-    type=click.File("r", encoding="utf-8", errors="surrogateescape"),
+    type=click.File("rb"),
     help="A list of ops, one a line: `round<TAB>dir`, or `dir` alone, whose own number is then the round. - is stdin.",
 )
 @click.option("--program", "show_program", is_flag=True, help="Show the tables that CONFIG is compiled to.")
-@click.option("--all", "show_all", is_flag=True, help=f"With --program: all lines, not {LINES_SHOWN} of each table.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each op, or one for the program.")
-def command(config: Path | None, ops: TextIO | None, show_program: bool, show_all: bool, as_json: bool) -> ExitCode:
-    """Say of each op of a list whether CONFIG selects it, by which rules, and what is kept of its tensors.
+@click.option("--all", "show_all", is_flag=True, help="All lines and operations, unfolded.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; with --ops one for each line.")
+def command(
+    config: Path | None,
+    sources: tuple[str, ...],
+    why: str | None,
+    other: Path | None,
+    html: Path | None,
+    run_rounds: int | None,
+    fail_empty: bool,
+    ops: BinaryIO | None,
+    show_program: bool,
+    show_all: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Say what CONFIG selects: its rules in plain sentences, and with --on which operations, and how many bytes.
 
-    Without CONFIG it is the one that the other commands take. With --program, show instead the tables that decide.
+    Without CONFIG it is the one that the other commands take. With --ops, answer line by line; with --program, show
+    the tables that decide.
 
     \b
-    A dir is what the host calls an op, as in a dump's folders:
+    An operation is called as in a dump's folders, by its ids, or by its name:
       0_27576/0/2_Prefill_layer/1_Attention        device_pid/round/id_name/id_name...
+      2_1        attention        prefill_layer/attention
     """
-    if (ops is not None) == show_program:
-        raise click.UsageError("say what to explain: --ops or --program")
-    if show_all and not show_program:
-        raise click.UsageError("--all goes with --program")
+    on_catalogue = bool(sources or why is not None or other or html or run_rounds or (fail_empty and ops is None))
+    if (ops is not None) + show_program + on_catalogue > 1 or (show_program and fail_empty):
+        raise click.UsageError("--ops, --program, and what is asked of a catalogue go one at a time")
+    if sum(option is not None for option in (why, other, html)) > 1:
+        raise click.UsageError("--why, --diff and --html go one at a time")
+    if show_all and not (show_program or on_catalogue):
+        raise click.UsageError("--all goes with --program, and with what is asked of a catalogue")
     if config is None:
         config = resolve_config(None, "CONFIG")
         _tell_of_dead_watcher(config)
-    program = compile_or_tell(config)
-    if program is None:
+    compiled = compile_whole_or_tell(config)
+    if compiled is None:
         return ExitCode.NO
+    program = compiled.program
+    assert program is not None
     if ops is not None:
-        _explain_ops(program, ops, as_json)
-    else:
+        return _explain_ops(program, ops, as_json, fail_empty)
+    if show_program:
         _explain_program(program, show_all, as_json)
+        return ExitCode.FINE
+    from atbprobe_rules.cli.explain_on import Question, answer
+    from atbprobe_rules.explanation.report import ConfigReport
+
+    report = ConfigReport(compiled.checked, program)
+    if on_catalogue:
+        return answer(Question(report, sources, run_rounds, show_all, as_json, fail_empty), why, other, html)
+    _explain_config(report, as_json)
     return ExitCode.FINE
 
 
@@ -71,11 +127,28 @@ def _tell_of_dead_watcher(config: Path) -> None:
         click.echo(f"the watcher (process {dead.pid}) has died, edits are not seen: `{remedy}`", err=True)
 
 
-def _explain_ops(program: Program, ops: TextIO, as_json: bool) -> None:
-    from atbprobe_rules.explain import explain_ops
+def _explain_config(report: ConfigReport, as_json: bool) -> None:
+    from atbprobe_rules.cli.selection_text import config_lines
 
-    for explanation in explain_ops(program, _read_ops(ops)):
-        click.echo(json.dumps(explanation.to_json()) if as_json else _sentence(explanation))
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+        return
+    for line in config_lines(report):
+        click.echo(line)
+
+
+def _explain_ops(program: Program, ops: BinaryIO, as_json: bool, fail_empty: bool) -> ExitCode:
+    from atbprobe_rules.explanation.line_answers import answer_lines
+    from atbprobe_rules.op_lines import OpsError, read_op_lines
+
+    any_selected = False
+    try:
+        for answers in answer_lines(program, read_op_lines(ops)):
+            any_selected = any_selected or any(answers.selected)
+            click.echo(answers.json_lines() if as_json else answers.text_lines(), nl=False)
+    except OpsError as error:
+        raise click.UsageError(str(error)) from None
+    return ExitCode.NOTHING_SELECTED if fail_empty and not any_selected else ExitCode.FINE
 
 
 def _explain_program(program: Program, show_all: bool, as_json: bool) -> None:
@@ -93,30 +166,3 @@ def _explain_program(program: Program, show_all: bool, as_json: bool) -> None:
             click.echo(f"  {line}")
         if most is not None and table.line_count > most:
             click.echo(f"  ... and {counted(table.line_count - most, 'more line')}: --all shows them")
-
-
-def _read_ops(lines: Iterable[str]) -> Iterator[Op]:
-    from atbprobe_rules.explain import Op, OpsError
-
-    for number, line in enumerate(lines, 1):
-        try:
-            yield Op.from_line(line.rstrip("\r\n"))
-        except OpsError as error:
-            raise click.UsageError(f"line {number} of the ops: {error}") from None
-
-
-def _sentence(explanation: Explanation) -> str:
-    op = explanation.op
-    number = "no round" if op.round is None else f"round {op.round}"
-    if not explanation.selected:
-        return f"-  {op.dir}  ({number})"
-    sides = [
-        f"{side}: {'+'.join(tasks)}"
-        for side, tasks in (("in", explanation.inputs), ("out", explanation.outputs))
-        if tasks
-    ]
-    rules = [
-        name if when is None else f"{name} (when {when})"
-        for name, when in zip(explanation.rules, explanation.conditions, strict=True)
-    ]
-    return f"+  {op.dir}  ({number}; rule {', '.join(rules)}; {'; '.join(sides)})"

@@ -1,5 +1,9 @@
-// Throws exceptions while malloc has nothing left to give: interposer/exception_memory.cpp must still find them a
-// place, and give it back.
+// Throws exceptions with the runtime as the libraries have it, that is with interposer/exception_memory.cpp,
+// unwind_tables.cpp and uncaught_exception.cpp in place of its own.
+//
+//     exceptions_driver             when malloc has nothing left to give: they must find a place, and give it back
+//     exceptions_driver uncaught    one that nobody catches
+//     exceptions_driver terminate   none
 #include <sys/resource.h>
 
 #include <array>
@@ -62,9 +66,17 @@ size_t kept_and_thrown_again() {
     return caught;
 }
 
+[[noreturn]] void end_as_told(const char* how) {
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (strcmp(how, "terminate") == 0) std::terminate();
+    throw std::length_error("too long");
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape): that is the point
+    if (count > 1) end_as_told(arguments[1]);
     const bool with_memory = kept_and_thrown_again<100>() == 100;
     use_up_all_memory();
     bool without_memory = true;

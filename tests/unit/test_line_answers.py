@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from atbprobe_rules.check import check_config
 from atbprobe_rules.compiler import compile_selection
-from atbprobe_rules.explain import Op, explain_ops
+from atbprobe_rules.explanation.line_answers import answer_lines
+from atbprobe_rules.op_lines import OpLines
 from atbprobe_rules.program import Program
 
 CONFIG = b'{"dump_enable": true, "exec_range": "all", "op_name": "A", "save_child": true}'
@@ -20,7 +21,8 @@ def program(next: int | None) -> Program:
 
 
 def selected(program: Program, *lines: str) -> list[bool]:
-    return [explanation.selected for explanation in explain_ops(program, map(Op.from_line, lines))]
+    batches = [OpLines.of("\n".join(part).encode()) for part in (lines[:4], lines[4:]) if part]
+    return [answer for answers in answer_lines(program, batches) for answer in answers.selected]
 
 
 def test_lines_of_an_op_are_its_executions() -> None:
@@ -52,7 +54,8 @@ def test_conditions_stand_beside_the_rules_that_have_them() -> None:
         "rules": [{"ids": "1", "when": "nan|inf"}, {"ids": "1-2", "stop_after": 1, "max_bytes": 1, "task": "all"}],
     }
     compiled = compile_selection(check_config(json.dumps(config).encode(), "f").require(), bytes(32))
-    one, other = explain_ops(compiled, map(Op.from_line, ["0_1/0/1_A", "0_1/0/2_A"]))
-    assert (one.rules, one.conditions) == (("1", "2"), ("nonfinite", None))
-    assert (other.rules, other.conditions) == (("2",), (None,))
-    assert one.inputs == other.outputs == ("tensor", "statistics")
+    [answers] = answer_lines(compiled, [OpLines.of(b"0_1/0/1_A\n0_1/0/2_A\n")])
+    one, other = map(json.loads, answers.json_lines().splitlines())
+    assert (one["rules"], other["rules"]) == (["1", "2"], ["2"])
+    assert one["in"] == other["out"] == ["tensor", "statistics"]
+    assert ["rule 1 (when nonfinite), 2;" in line for line in answers.text_lines().splitlines()] == [True, False]

@@ -1,0 +1,200 @@
+"""Pairs of tensors from files and rows: types, shapes, hostile files, and the processes that compare them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from atbprobe_rules.compare import workers
+from atbprobe_rules.compare.comparison import Comparison, compare_dumps
+from atbprobe_rules.compare.tensor_pair import PairOutcome, TensorSource, Verdict, compare_pair
+from atbprobe_rules.compare.thresholds import Thresholds
+from atbprobe_rules.compare.workers import PairComparer, WorkerError
+from atbprobe_rules.dump.open_dump import open_dump
+from dump_files import STATISTIC_HEADER, bin_file, put, reference_file
+
+FILE = "after/outtensor0.bin"
+
+
+def outcome(folder: Path, golden: bytes, target: bytes, *settings: str) -> PairOutcome:
+    sources = []
+    for side, content in (("golden", golden), ("target", target)):
+        put(folder / side / "0/2_A" / FILE, content)
+        [one] = open_dump(folder / side / "0").rounds
+        sources.append(TensorSource.of(one.tensors[0]))
+    return compare_pair(sources[0], sources[1], Thresholds(settings))
+
+
+def stored(values: Any, dtype: Any, number: int) -> bytes:
+    array = np.asarray(values).astype(dtype)
+    return bin_file(array.tobytes(), number, ",".join(map(str, array.shape)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "name"),
+    [
+        (np.float32, 0, "float"),
+        (np.float16, 1, "float16"),
+        (ml_dtypes.bfloat16, 27, "bf16"),
+        (np.float64, 11, "double"),
+        (np.complex64, 16, "complex64"),
+        (ml_dtypes.float8_e5m2, 35, "float8_e5m2"),
+        (np.int64, 9, "int64"),
+        (np.uint8, 4, "uint8"),
+        (np.int8, 2, "int8"),
+    ],
+)
+def test_types(tmp_path: Path, dtype: Any, number: int, name: str) -> None:
+    values = np.arange(1, 101).reshape(4, 25)
+    same = outcome(tmp_path / "same", stored(values, dtype, number), stored(values, dtype, number))
+    assert (same.verdict, same.golden.dtype, same.target.shape) == (Verdict.IDENTICAL, name, (4, 25))
+    other = np.where(values == 7, 100, values)
+    differs = outcome(tmp_path / "other", stored(values, dtype, number), stored(other, dtype, number))
+    assert differs.verdict is Verdict.DIFFERS
+    assert differs.metrics is not None
+    assert differs.metrics.max_absolute_error == abs(float(np.array(100, dtype).real) - float(np.array(7, dtype).real))
+
+
+def test_packed_and_small_types(tmp_path: Path) -> None:
+    int4 = bin_file(bytes([0x21, 0x43]), 29, "4")
+    assert outcome(tmp_path / "a", int4, bin_file(bytes([0x22, 0x43]), 29, "4")).verdict is Verdict.EQUAL  # one off
+    differs = outcome(tmp_path / "b", int4, bin_file(bytes([0x24, 0x43]), 29, "4"))
+    assert (differs.verdict, differs.reasons[0]) == (Verdict.DIFFERS, "absolute 3 above 1")
+
+
+def test_two_types_of_one_tensor(tmp_path: Path) -> None:
+    values = np.linspace(-3, 3, 70_000)
+    found = outcome(tmp_path, stored(values, np.float32, 0), stored(values, ml_dtypes.bfloat16, 27))
+    assert (found.verdict, found.golden.dtype, found.target.dtype) == (Verdict.EQUAL, "float", "bf16")
+    assert found.metrics is not None
+    assert 1e-4 < (found.metrics.relative_distance or 0) < 2e-2
+
+
+def test_a_shape_that_differs(tmp_path: Path) -> None:
+    found = outcome(tmp_path, stored(np.ones((2, 3)), np.float32, 0), stored(np.ones((3, 2)), np.float32, 0))
+    assert (found.verdict, found.reasons) == (Verdict.DIFFERS, ("shape 2x3 became 3x2",))
+
+
+def test_bytes_of_types_that_are_not_decoded(tmp_path: Path) -> None:
+    text = [bin_file(content, 13, "3") for content in (b"abc", b"abd")]
+    assert outcome(tmp_path / "a", text[0], text[0]).verdict is Verdict.IDENTICAL
+    assert outcome(tmp_path / "b", *text).verdict is Verdict.DIFFERS
+    assert outcome(tmp_path / "c", text[0], bin_file(b"abc", 99, "3")).reasons == ("dtype string became undefined(99)",)
+
+
+def test_scalars_and_empty_tensors(tmp_path: Path) -> None:
+    one, other = (bin_file(np.float32(value).tobytes(), 0, "") for value in (1, 2))
+    assert outcome(tmp_path / "a", one, other).verdict is Verdict.DIFFERS
+    empty = bin_file(b"", 1, "0,128")
+    assert outcome(tmp_path / "b", empty, empty).verdict is Verdict.IDENTICAL
+
+
+def test_more_than_one_block(tmp_path: Path) -> None:
+    values = np.ones(300_000, np.float32)
+    other = values.copy()
+    other[-1] = 3
+    found = outcome(tmp_path, stored(values, np.float32, 0), stored(other, np.float32, 0))
+    assert (found.verdict, found.reasons) == (Verdict.DIFFERS, ("distance 0.00365 above 0.0001", "peak 2 above 0.001"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        reference_file("2_outtensor0.bin"),
+        reference_file("9_outtensor0.bin"),
+        bin_file(b"1234", 0, "99999999999"),
+        bin_file(b"123", 0, "1"),
+        b"",
+    ],
+    ids=["refers to itself", "refers to nothing", "a huge shape", "a broken element", "empty"],
+)
+def test_what_cannot_be_read_is_a_verdict(tmp_path: Path, content: bytes) -> None:
+    found = outcome(tmp_path, content, content)
+    assert found.verdict is Verdict.UNREADABLE
+    assert FILE in found.reasons[0]
+
+
+def rows(*tensors: tuple[str, str, str]) -> str:
+    """(index, dtype, statistics) of outputs of 2_A."""
+    lines = [f"0_1,0,A,A,2,output,{index},{dtype},nd,4,{statistics},N/A\n" for index, dtype, statistics in tensors]
+    return STATISTIC_HEADER + "".join(lines)
+
+
+def statistics_compared(folder: Path, golden: str, target: str) -> Comparison:
+    for side, content in (("golden", golden), ("target", target)):
+        put(folder / side / "0_1/0/statistic.csv", content)
+    return compare_dumps(open_dump(folder / "golden/0_1"), open_dump(folder / "target/0_1"))
+
+
+def test_statistics_alone(tmp_path: Path) -> None:
+    golden = rows(
+        ("0", "float", "1,-1,0,2"), ("1", "float", "nan,nan,nan,nan"), ("2", "complex64", '"(3,4)","(1,0)","(2,2)",9')
+    )
+    found = statistics_compared(tmp_path / "a", golden, golden)
+    assert [tensor.verdict for tensor in found.tensors] == [Verdict.EQUAL] * 3
+    target = rows(
+        ("0", "float", "1.5,-1,0,2"), ("1", "float", "1,1,1,1"), ("2", "complex64", '"(3,5)","(1,0)","(2,2)",9')
+    )
+    found = statistics_compared(tmp_path / "b", golden, target)
+    assert [tensor.outcome.reasons for tensor in found.tensors] == [
+        ("max off by 0.5",),
+        ("max off by nan", "min off by nan", "mean off by nan", "norm off by nan"),
+        ("max off by 1",),
+    ]
+
+
+def test_tensors_of_which_nothing_was_kept_are_counted_and_not_judged(tmp_path: Path) -> None:
+    golden = rows(("0", "float", "1,-1,0,2"), ("1", "float", "N/A,N/A,N/A,N/A"))
+    found = statistics_compared(tmp_path / "a", golden, golden)
+    assert (len(found.tensors), found.unjudged, found.is_incomplete) == (1, 1, False)
+    target = rows(("0", "float", "N/A,N/A,N/A,N/A"), ("1", "float", "N/A,N/A,N/A,N/A"))
+    found = statistics_compared(tmp_path / "b", golden, target)
+    assert ([tensor.verdict for tensor in found.tensors], found.is_incomplete) == ([Verdict.UNKNOWN], True)
+
+
+def test_rows_that_are_none_are_problems(tmp_path: Path) -> None:
+    golden = rows(("0", "float", "1,-1,0,2"))
+    found = statistics_compared(tmp_path, golden, golden + "nonsense\n")
+    assert found.is_incomplete
+    assert found.problems[0].startswith("target: ")
+
+
+def many(folder: Path, count: int) -> list[tuple[int, workers.Pair]]:
+    put(folder / "0/2_A" / FILE, stored(np.arange(1000), np.float32, 0))
+    [one] = open_dump(folder / "0").rounds
+    source = TensorSource.of(one.tensors[0])
+    return [(number, (source, source)) for number in range(count)]
+
+
+def test_outcomes_come_in_the_order_of_the_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "SMALL_PAIRS", 2)
+    monkeypatch.setattr(workers, "BATCH_PAIRS", 3)
+    with PairComparer(Thresholds(), 3) as comparer:
+        found = list(comparer.outcomes(many(tmp_path, 50)))
+    assert [number for number, _ in found] == list(range(50))
+    assert {outcome.verdict for _, outcome in found} == {Verdict.IDENTICAL}
+
+
+def test_a_worker_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "SMALL_PAIRS", 1)
+    monkeypatch.setattr(workers, "BATCH_PAIRS", 1)
+    with PairComparer(Thresholds(), 2) as comparer, pytest.raises(WorkerError):
+        for number, _ in comparer.outcomes(many(tmp_path, 1000)):
+            if number == 1:
+                for worker in comparer._workers:
+                    os.kill(worker._process.pid, signal.SIGKILL)
+
+
+def test_workers_end_with_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though there is much left to do; the tests' own hunt for leftovers looks for processes and threads."""
+    monkeypatch.setattr(workers, "SMALL_PAIRS", 1)
+    with pytest.raises(KeyboardInterrupt), PairComparer(Thresholds(), 2) as comparer:
+        for number, _ in comparer.outcomes(many(tmp_path, 5000)):
+            if number == 70:
+                raise KeyboardInterrupt
