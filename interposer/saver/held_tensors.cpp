@@ -30,7 +30,10 @@ int open_unnamed(int folder) {
     char name[64];
     std::snprintf(name, sizeof name, ".atbprobe-%ld-%ld.held", static_cast<long>(getpid()),
                   static_cast<long>(gettid()));
-    const int named = openat(folder, name, kFlags | O_CREAT | O_EXCL | O_NOFOLLOW, kMode);
+    constexpr int kNew = kFlags | O_CREAT | O_EXCL | O_NOFOLLOW;
+    int named = openat(folder, name, kNew, kMode);
+    // A process with the same ids has died before it took the name away.
+    if (named < 0 && errno == EEXIST && unlinkat(folder, name, 0) == 0) named = openat(folder, name, kNew, kMode);
     if (named >= 0) unlinkat(folder, name, 0);
     return named;
 }

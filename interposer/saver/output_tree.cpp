@@ -12,6 +12,7 @@
 #include "disk_name.h"
 #include "durability.h"
 #include "environment.h"
+#include "page_cache.h"
 #include "process_folder.h"
 #include "tensor_path.h"
 
@@ -96,6 +97,7 @@ std::shared_ptr<DataFolder> OutputTree::data_folder(int* error) {
         *error = errno;
         return nullptr;
     }
+    is_fast_.store(!environment_fsync() && writes_into_memory(folder.get()), std::memory_order_relaxed);
     data_folder_ = std::make_shared<DataFolder>(std::move(folder), path_);
     return data_folder_;
 }

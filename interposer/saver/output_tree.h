@@ -51,6 +51,9 @@ class OutputTree {
     // Absolute; does not touch the disk.
     const std::string& path();
 
+    // Whether a file is written at the speed of memory, as far as is known; see page_cache.h.
+    bool is_fast() const { return is_fast_.load(std::memory_order_relaxed); }
+
   private:
     const std::string& path_locked();
 
@@ -58,6 +61,7 @@ class OutputTree {
     std::mutex mutex_;
     std::string path_;
     std::shared_ptr<DataFolder> data_folder_;
+    std::atomic<bool> is_fast_{false};
 };
 
 // One thread's place in the tree: the folders on the way to the last one opened stay open, since the next tensor

@@ -8,6 +8,15 @@
 namespace atbprobe {
 namespace {
 
+// Copies of large items that wait, or are in work, so that the writers have something to do meanwhile.
+constexpr uint64_t kBacklog = uint64_t{2} << 20U;
+
+// Smaller ones are copied in less time than it takes to make a file, and come in bursts.
+constexpr uint64_t kLarge = uint64_t{256} << 10U;
+
+// Of larger ones not even one is copied.
+constexpr uint64_t kTooLarge = uint64_t{32} << 20U;
+
 LogOnce g_said_full;
 
 }  // namespace
@@ -27,9 +36,11 @@ std::chrono::milliseconds SaveQueue::look_interval() const {
     return std::clamp(stall_limit_ / 10, std::chrono::milliseconds(1), std::chrono::milliseconds(1000));
 }
 
-SaveQueue::Admission SaveQueue::admit(uint64_t charge) {
+SaveQueue::Admission SaveQueue::admit(uint64_t charge, bool is_disk_fast) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (is_closed_ || charge > capacity_) return Admission::kDirect;
+    const bool is_enough = reserved_ >= kBacklog || charge > kTooLarge;
+    if (is_disk_fast && charge >= kLarge && is_enough) return Admission::kDirect;
     if (line_ != nullptr || reserved_ > capacity_ - charge) {
         if (!wait_in_line(&lock, charge)) return Admission::kStalled;
         if (is_closed_) return Admission::kDirect;
@@ -74,12 +85,36 @@ void SaveQueue::give_back(uint64_t charge) {
     if (done_waiters_ > 0) done_.notify_all();
 }
 
+void SaveQueue::count_in(SaveItem* item) {
+    item->is_late = is_closed_ && item->charge == 0;
+    if (!item->is_late) ++items_in_time_;
+    ++items_of_path(item);
+}
+
+void SaveQueue::count_out(const SaveItem* item) {
+    if (!item->is_late) --items_in_time_;
+    --items_of_path(item);
+}
+
+void SaveQueue::put_in_work(SaveItem* item) {
+    item->state = SaveItem::State::kInWork;
+    item->next = in_work_;
+    in_work_ = item;
+}
+
+bool SaveQueue::start(SaveItem* item) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (items_of_path(item) != 0) return false;
+    count_in(item);
+    put_in_work(item);
+    return true;
+}
+
 void SaveQueue::push(SaveItem* item) {
     const std::lock_guard<std::mutex> lock(mutex_);
     item->next = nullptr;
     item->state = SaveItem::State::kQueued;
-    item->is_late = is_closed_ && item->charge == 0;
-    if (!item->is_late) ++items_in_time_;
+    count_in(item);
     (tail_ == nullptr ? head_ : tail_->next) = item;
     tail_ = item;
     work_.notify_one();
@@ -97,9 +132,7 @@ SaveItem* SaveQueue::take_head() {
     SaveItem* item = head_;
     head_ = item->next;
     if (head_ == nullptr) tail_ = nullptr;
-    item->state = SaveItem::State::kInWork;
-    item->next = in_work_;
-    in_work_ = item;
+    put_in_work(item);
     return item;
 }
 
@@ -141,7 +174,7 @@ bool SaveQueue::unlink_queued(const SaveItem* item) {
     if (at == nullptr) return false;
     (before == nullptr ? head_ : before->next) = at->next;
     if (tail_ == at) tail_ = before;
-    if (!item->is_late) --items_in_time_;
+    count_out(item);
     return true;
 }
 
@@ -151,7 +184,7 @@ void SaveQueue::finish(SaveItem* item) {
     while (*link != item) link = &(*link)->next;
     *link = item->next;
     item->state = SaveItem::State::kDone;
-    if (!item->is_late) --items_in_time_;
+    count_out(item);
     progress_.fetch_add(1, std::memory_order_relaxed);
     set_reserved(reserved_ - item->charge);
     if (line_ != nullptr) room_.notify_all();

@@ -4,8 +4,13 @@
 // same time, so that of two saves to one path the later one stays. A thread of the host can lend its hands: it works
 // off the queue until its own item is done, which is how a tensor larger than the queue is written, and everything
 // once there are no writers.
+//
+// Where files are written at the speed of memory, the kernel's page cache is buffer enough: large items beyond a short
+// backlog are not copied into the queue, but written by who brings them, past what is queued, while the writers work on
+// that. So memory stays small, and the more there is to write, the more hands there are.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -24,14 +29,19 @@ class SaveQueue {
 
     enum class Admission {
         kAdmitted,  // room for `charge` bytes is reserved: push, or give_back
-        kDirect,    // never fits, or the queue is closed: push without a charge and lend a hand
+        kDirect,    // never fits, is better not copied, or the queue is closed: start it, or push it without a charge
+                    // and lend a hand
         kStalled,
     };
-    Admission admit(uint64_t charge);
+    Admission admit(uint64_t charge, bool is_disk_fast);
     void give_back(uint64_t charge);
 
     // The item stays linked until it is finished.
     void push(SaveItem* item);
+
+    // Takes an item without a charge past all that is queued: it is in work from now on. False if something in the
+    // queue may be for the same file.
+    bool start(SaveItem* item);
 
     // For writers: waits for the next item.
     SaveItem* take();
@@ -85,7 +95,13 @@ class SaveQueue {
         Clock::time_point since_ = Clock::now();
     };
 
+    static constexpr size_t kPathCounts = 1024;
+
     std::chrono::milliseconds look_interval() const;
+    void count_in(SaveItem* item);
+    void count_out(const SaveItem* item);
+    uint32_t& items_of_path(const SaveItem* item) { return path_counts_[item->path_key % kPathCounts]; }
+    void put_in_work(SaveItem* item);
     bool can_take() const;
     SaveItem* take_head();
     bool unlink_queued(const SaveItem* item);
@@ -104,7 +120,8 @@ class SaveQueue {
     SaveItem* head_ = nullptr;
     SaveItem* tail_ = nullptr;
     SaveItem* in_work_ = nullptr;
-    uint64_t items_in_time_ = 0;  // queued or in work, and not late
+    uint64_t items_in_time_ = 0;                       // queued or in work, and not late
+    std::array<uint32_t, kPathCounts> path_counts_{};  // items queued or in work, by path
     Waiter* line_ = nullptr;
     Waiter* line_end_ = nullptr;
     uint64_t reserved_ = 0;

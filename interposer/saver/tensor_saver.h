@@ -59,6 +59,7 @@ class TensorSaver {
     RowOrder rows_{&tree_, &losses_};
     SaveQueue queue_{environment_queue_bytes(), kStallLimit};
     std::atomic<Writers> writers_{Writers::kNone};
+    std::atomic<int64_t> wrote_nanoseconds_{0};  // by threads of the host, in all
 };
 
 void count_loss_without_saver();

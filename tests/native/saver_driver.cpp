@@ -187,11 +187,11 @@ void answer_statistics(int dtype, uint64_t elements, const std::string& data) {
 
 void answer_stall() {
     SaveQueue queue(100, std::chrono::milliseconds(20));
-    const bool first = queue.admit(60) == SaveQueue::Admission::kAdmitted;
-    const bool too_large = queue.admit(101) == SaveQueue::Admission::kDirect;
-    const bool stalled = queue.admit(60) == SaveQueue::Admission::kStalled;
+    const bool first = queue.admit(60, false) == SaveQueue::Admission::kAdmitted;
+    const bool too_large = queue.admit(101, false) == SaveQueue::Admission::kDirect;
+    const bool stalled = queue.admit(60, false) == SaveQueue::Admission::kStalled;
     queue.give_back(60);
-    const bool again = queue.admit(60) == SaveQueue::Admission::kAdmitted;
+    const bool again = queue.admit(60, false) == SaveQueue::Admission::kAdmitted;
     std::printf("{\"first\":%d,\"too_large\":%d,\"stalled\":%d,\"again\":%d,\"waited\":%d}", first, too_large, stalled,
                 again, queue.waited().count() > 0);
     answer("");

@@ -6,8 +6,8 @@
 //
 // Of every SAVE_EVERY-th execution the tensors are saved where that is granted; 0: of none. Each line on stdin is
 // answered by one on stdout: how many executions of operations there were, how many of them were granted both passes,
-// how many one pass alone or the wrong answer about their parameters, and how many tensors were saved. At `stop`,
-// before it is answered, and at the end of stdin the threads end.
+// how many were granted outputs or parameters but no inputs, how many inputs but not all of the rest, and how many
+// tensors were saved. At `stop`, before it is answered, and at the end of stdin the threads end.
 #include <unistd.h>
 
 #include <atomic>
@@ -30,7 +30,8 @@ constexpr int kExecutionsOfThread = 500;
 std::atomic<bool> g_is_over{false};
 std::atomic<uint64_t> g_executions{0};
 std::atomic<uint64_t> g_whole{0};
-std::atomic<uint64_t> g_halves{0};
+std::atomic<uint64_t> g_headless{0};
+std::atomic<uint64_t> g_cut{0};
 std::atomic<uint64_t> g_saves{0};
 
 void save(const std::string& path, uint64_t round) {
@@ -41,7 +42,8 @@ void save(const std::string& path, uint64_t round) {
 void count(bool before, bool after) {
     ++g_executions;
     if (before && after) ++g_whole;
-    if (before != after) ++g_halves;
+    if (after && !before) ++g_headless;
+    if (before && !after) ++g_cut;
 }
 
 bool runner_wants(uint64_t round, const std::string& dir, bool (*pass)()) {
@@ -69,7 +71,9 @@ void execute_operation(uint64_t round, const std::string& dir, bool saves, const
     const bool after = runner_wants(round, dir, Probe::IsSaveTensorAfter);
     if (after && saves) save(dir + "/after/outtensor0.bin", round);
     count(before, after);
-    if (runner_wants(round, dir, Probe::IsSaveParam) != before) ++g_halves;
+    const bool param = runner_wants(round, dir, Probe::IsSaveParam);
+    if (param && !before) ++g_headless;
+    if (before && !param) ++g_cut;
     Probe::ReportOperationIOTensorEnable();
 }
 
@@ -122,9 +126,9 @@ int main(int argc, char** argv) {
         if (std::strcmp(line, "stop\n") == 0) {
             stop();
         }
-        std::printf("%llu %llu %llu %llu\n", static_cast<unsigned long long>(g_executions),
-                    static_cast<unsigned long long>(g_whole), static_cast<unsigned long long>(g_halves),
-                    static_cast<unsigned long long>(g_saves));
+        std::printf("%llu %llu %llu %llu %llu\n", static_cast<unsigned long long>(g_executions),
+                    static_cast<unsigned long long>(g_whole), static_cast<unsigned long long>(g_headless),
+                    static_cast<unsigned long long>(g_cut), static_cast<unsigned long long>(g_saves));
         std::fflush(stdout);
     }
     std::free(line);

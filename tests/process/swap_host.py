@@ -10,11 +10,12 @@ from probed_host import Host, Probed
 
 
 class Counts(NamedTuple):
-    """Executions, how many of them were granted whole and by halves, and tensors that were saved."""
+    """Executions, how many of them were granted whole, without a beginning, without an end; and saved tensors."""
 
     executions: int
     whole: int
-    halves: int
+    headless: int
+    cut: int
     saves: int
 
 
