@@ -25,7 +25,7 @@ void throw_if_it_is_time() {
     if (t_is_throwing || !is_writer()) return;
     const char* count = std::getenv("THROWING_NEW_COUNT");
     const int asked = g_asked.fetch_add(1);
-    if (count == nullptr || asked % kEvery != 0 || asked / kEvery >= std::atoi(count)) return;
+    if (count == nullptr || asked % kEvery != 0 || asked / kEvery >= std::strtol(count, nullptr, 10)) return;
     if (asked / kEvery % 2 == 0) throw std::bad_alloc();
     t_is_throwing = true;
     const std::length_error error("thrown by a test");
