@@ -68,7 +68,11 @@ def test_files_of_the_host_get_nothing_of_ours(probed: Probed, tmp_path: Path, q
 
 def test_descriptors_closed_in_the_middle_of_a_large_file(probed: Probed, tmp_path: Path) -> None:
     """The file is written once more from the start."""
-    elements = 32 << 20
+    elements = 4 << 20
+    preload = [probed.environment()["LD_PRELOAD"], str(probed.native_file("libslow_disk.so"))]
+    # Slow enough for each of its writes to be met; and on a disk where large tensors, too, wait in the queue.
+    slow_disk = {"SLOW_DISK_BYTES_PER_SECOND": "50000000", "SLOW_DISK_IS_REMOTE": "1"}
+    probed.extra_environment |= {"LD_PRELOAD": ":".join(preload), **slow_disk}
     probed.publish(DUMP_ALL)
     with ClosingHost(probed) as host:
         for number in range(3):
