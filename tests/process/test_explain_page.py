@@ -89,13 +89,21 @@ def open_page(browser: Any, path: Path) -> None:
     browser.get(path.as_uri())
 
 
+def patient(browser: Any) -> Any:
+    """Waits for what is to be seen; a row may be drawn anew between being found and being read."""
+    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(browser, 30, ignored_exceptions=[StaleElementReferenceException])
+
+
 def text_of(browser: Any, name: str) -> str:
     text: str = browser.find_element("id", name).text
     return text
 
 
 def row_with(browser: Any, name: str) -> Any:
-    return next(row for row in rows(browser) if name in row.text)
+    return patient(browser).until(lambda _: next((row for row in rows(browser) if name in row.text), None))
 
 
 def rows(browser: Any) -> list[Any]:
@@ -182,9 +190,7 @@ def test_a_hundred_thousand_operations(browser: Any, pages: Path) -> None:
     browser.find_element("id", "unfold").click()
     assert 0 < len(rows(browser)) < 200
     browser.execute_script("const tree = document.getElementById('tree'); tree.scrollTop = tree.scrollHeight;")
-    from selenium.webdriver.support.wait import WebDriverWait
-
-    WebDriverWait(browser, 30).until(lambda driver: "onerror" in driver.find_elements("css selector", ".row")[-1].text)
+    patient(browser).until(lambda _: "onerror" in rows(browser)[-1].text)
     assert len(rows(browser)) < 200
     search_for(browser, "xkernel")
     assert text_of(browser, "shown") == f"{MANY_LAYERS * 36:,} found"
