@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bash_session import ASCEND_ENVIRONMENT, PLAIN_ENVIRONMENT, Installation
+from listed_host import wait_until
 from probed_host import WAIT_SECONDS, Probed, command
 from watching import CHILDREN, LAYERS, OFF, nothing_in, settle, start_watcher, status, wait, wait_for_end
 
@@ -184,5 +185,6 @@ def test_a_flood_of_refusals_leaves_a_bounded_log(watched: Probed) -> None:
     assert bounded_log.LIMIT // 4 < log.stat().st_size <= bounded_log.LIMIT
     watched.write(LAYERS)
     assert settle(watched) is Stage.ADOPTED
-    assert "in force as generation 1" in log.read_text(encoding="utf-8").splitlines()[-1]
+    # The rules are there before the watcher says so.
+    wait_until(lambda: "in force as generation 1" in log.read_text(encoding="utf-8").splitlines()[-1])
     assert log.stat().st_size <= bounded_log.LIMIT
