@@ -151,8 +151,7 @@ bool ExecutionChain::ask_param() {
     return operation->limited->kept() != 0;
 }
 
-SaveOrder ExecutionChain::order_for(const char* path, size_t length) const {
-    if (!owns_tensor(path, length)) return {};
+SaveOrder ExecutionChain::order() const {
     const OpenOperation* operation = open_.innermost();
     const uint32_t tasks = pass_ == Pass::kBefore ? operation->tasks.input : operation->tasks.output;
     return {tasks, operation->filter_level};

@@ -49,15 +49,16 @@ class ExecutionChain {
     bool ask_pass(const Program* program, Pass pass);
     bool ask_param();
 
-    // What to keep of a tensor whose file is `path`: nothing unless the pass was granted and the file is the
-    // operation's own.
-    SaveOrder order_for(const char* path, size_t length) const;
-
-    // The operation that a tensor belongs to if it was granted and its rules have conditions or budgets; null
-    // otherwise.
-    LimitedOperation* limited_for(const char* path, size_t length) const {
-        return owns_tensor(path, length) ? open_.innermost()->limited : nullptr;
+    // Whether the pass was granted and `path` is a file of the operation that it was granted for.
+    bool owns_tensor(const char* path, size_t length) const {
+        return stage_ == Stage::kGranted && open_.innermost_contains(path, length);
     }
+
+    // What to keep of a tensor that the operation owns.
+    SaveOrder order() const;
+
+    // The operation, if its rules have conditions or budgets: then it decides itself. Null otherwise.
+    LimitedOperation* limited() const { return open_.innermost()->limited; }
 
     // Whether `path` is a file of the operation whose parameters were just granted.
     bool owns_param(const char* path, size_t length) { return ask_param() && open_.innermost_contains(path, length); }
@@ -115,9 +116,6 @@ class ExecutionChain {
         if (!open_.any()) return nullptr;
         has_news_ = true;  // some may not be on the way
         return open_.find(round_, dir, length);
-    }
-    bool owns_tensor(const char* path, size_t length) const {
-        return stage_ == Stage::kGranted && open_.innermost_contains(path, length);
     }
     bool open_operation(const Program* program, const char* dir, size_t length);
     uint64_t rules_for(const Program* program, const char* dir, size_t length);

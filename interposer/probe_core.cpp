@@ -112,8 +112,9 @@ void probe_report_io(const IoReport& report) noexcept { list_tensors(t_record, r
 
 void probe_save_tensor(const TensorCall& call) noexcept {
     const ExecutionChain& chain = t_record->chain;
-    const SaveOrder order = chain.order_for(call.path.data(), call.path.size());
-    LimitedOperation* limited = chain.limited_for(call.path.data(), call.path.size());
+    if (!chain.owns_tensor(call.path.data(), call.path.size())) return;
+    const SaveOrder order = chain.order();
+    LimitedOperation* limited = chain.limited();
     if (__builtin_expect(limited != nullptr, 0)) {
         limited->take(call, order.filter_level);
     } else if (order.tasks != 0) {

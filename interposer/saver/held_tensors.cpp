@@ -9,6 +9,7 @@
 
 #include "environment.h"
 #include "tensor_saver.h"
+#include "whole_file.h"
 
 namespace atbprobe {
 namespace {
@@ -30,41 +31,34 @@ int open_unnamed(int folder) {
     char name[64];
     std::snprintf(name, sizeof name, ".atbprobe-%ld-%ld.held", static_cast<long>(getpid()),
                   static_cast<long>(gettid()));
-    constexpr int kNew = kFlags | O_CREAT | O_EXCL | O_NOFOLLOW;
-    int named = openat(folder, name, kNew, kMode);
-    // A process with the same ids has died before it took the name away.
-    if (named < 0 && errno == EEXIST && unlinkat(folder, name, 0) == 0) named = openat(folder, name, kNew, kMode);
+    const int named = open_new_file(folder, name, kFlags, kMode);
     if (named >= 0) unlinkat(folder, name, 0);
     return named;
 }
 
-// 0 or an errno.
-int write_at(const FileDescriptor& file, uint64_t offset, const void* data, uint64_t bytes) {
-    const auto* from = static_cast<const char*>(data);
-    while (bytes > 0) {
+// Calls `move(done, left)`, a read or a write of the rest, until all of it is through. 0 or an errno.
+template <typename Move>
+int move_fully(const FileDescriptor& file, uint64_t bytes, const Move& move) {
+    for (uint64_t done = 0; done < bytes;) {
         if (!file.is_ours()) return EBADF;
-        const ssize_t written = pwrite(file.get(), from, bytes, static_cast<off_t>(offset));
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return written < 0 ? errno : EIO;
-        from += written;
-        offset += static_cast<uint64_t>(written);
-        bytes -= static_cast<uint64_t>(written);
+        const ssize_t moved = move(done, bytes - done);
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved <= 0) return moved < 0 ? errno : EIO;
+        done += static_cast<uint64_t>(moved);
     }
     return 0;
 }
 
+int write_at(const FileDescriptor& file, uint64_t offset, const void* data, uint64_t bytes) {
+    return move_fully(file, bytes, [&](uint64_t done, uint64_t left) {
+        return pwrite(file.get(), static_cast<const char*>(data) + done, left, static_cast<off_t>(offset + done));
+    });
+}
+
 int read_at(const FileDescriptor& file, uint64_t offset, void* data, uint64_t bytes) {
-    auto* to = static_cast<char*>(data);
-    while (bytes > 0) {
-        if (!file.is_ours()) return EBADF;
-        const ssize_t got = pread(file.get(), to, bytes, static_cast<off_t>(offset));
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return got < 0 ? errno : EIO;
-        to += got;
-        offset += static_cast<uint64_t>(got);
-        bytes -= static_cast<uint64_t>(got);
-    }
-    return 0;
+    return move_fully(file, bytes, [&](uint64_t done, uint64_t left) {
+        return pread(file.get(), static_cast<char*>(data) + done, left, static_cast<off_t>(offset + done));
+    });
 }
 
 }  // namespace

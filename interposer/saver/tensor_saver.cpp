@@ -134,6 +134,30 @@ void TensorSaver::write_directly(SaveItem* item) {
 // After the drain nobody would wait for what is still queued.
 bool TensorSaver::has_writers() { return !g_is_drained.load(std::memory_order_relaxed) && start_writers(); }
 
+template <typename MakeCopy>
+bool TensorSaver::hand_over(const SaveItem& item, const MakeCopy& make_copy) {
+    if (!has_writers()) return false;
+    const uint64_t charge = copy_size(item.call);
+    switch (queue_.admit(charge, tree_.is_fast())) {
+        case SaveQueue::Admission::kStalled:
+            lose_to_stall(item.call.path, item.row);
+            return true;
+        case SaveQueue::Admission::kAdmitted: {
+            CopiedItem copy = make_copy();
+            if (copy == nullptr) {
+                queue_.give_back(charge);
+                return false;
+            }
+            copy->charge = charge;
+            queue_.push(copy.release());
+            return true;
+        }
+        case SaveQueue::Admission::kDirect:
+            return false;
+    }
+    return false;
+}
+
 void TensorSaver::save(SaveItem::Kind kind, const TensorCall& call, const SaveOrder& order, RowOrder::Place* row) {
     SaveItem item = borrowed_item(kind, call, order, row);
     if (kind == SaveItem::Kind::kTensor && order.tasks == kTaskStatistics && is_found_faster_than_copied(call)) {
@@ -141,44 +165,11 @@ void TensorSaver::save(SaveItem::Kind kind, const TensorCall& call, const SaveOr
         item.findings = find_in(call);
         item.call.bytes = 0;
     }
-    const uint64_t charge = copy_size(item.call);
-    if (has_writers()) {
-        switch (queue_.admit(charge, tree_.is_fast())) {
-            case SaveQueue::Admission::kStalled:
-                lose_to_stall(call.path, row);
-                return;
-            case SaveQueue::Admission::kAdmitted: {
-                CopiedItem copy = copy_item(item);
-                if (copy == nullptr) {
-                    queue_.give_back(charge);
-                    break;
-                }
-                copy->charge = charge;
-                queue_.push(copy.release());
-                return;
-            }
-            case SaveQueue::Admission::kDirect:
-                break;
-        }
-    }
-    write_directly(&item);
+    if (!hand_over(item, [&] { return copy_item(item); })) write_directly(&item);
 }
 
 void TensorSaver::save_copy(CopiedItem copy) {
-    const uint64_t charge = copy_size(copy->call);
-    if (has_writers()) {
-        switch (queue_.admit(charge, tree_.is_fast())) {
-            case SaveQueue::Admission::kStalled:
-                lose_to_stall(copy->call.path, copy->row);
-                return;
-            case SaveQueue::Admission::kAdmitted:
-                copy->charge = charge;
-                queue_.push(copy.release());
-                return;
-            case SaveQueue::Admission::kDirect:
-                break;
-        }
-    }
+    if (hand_over(*copy, [&] { return std::move(copy); })) return;
     copy->is_copy = false;  // it is ours until the end
     write_directly(copy.get());
 }

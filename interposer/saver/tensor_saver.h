@@ -50,6 +50,10 @@ class TensorSaver {
     void lose_to_stall(std::string_view path, RowOrder::Place* row);
     ItemWriter make_writer() { return ItemWriter(&tree_, &stored_, &space_, &rows_, &losses_, queue_.progress()); }
     void carry_out(ItemWriter* writer, SaveItem* item);
+    // Hands the copy that `make_copy` gives, null without memory, to the writers, or counts the item as lost. False if
+    // it is for the caller to write.
+    template <typename MakeCopy>
+    bool hand_over(const SaveItem& item, const MakeCopy& make_copy);
     void write_directly(SaveItem* item);
 
     OutputTree tree_;

@@ -66,6 +66,13 @@ int write_fully(const FileDescriptor& file, iovec* pieces, int count, Progress* 
     return 0;
 }
 
+int open_new_file(int folder, const char* name, int flags, mode_t mode) {
+    const int new_flags = flags | O_CREAT | O_EXCL | O_NOFOLLOW;
+    const int number = openat(folder, name, new_flags, mode);
+    if (number >= 0 || errno != EEXIST || unlinkat(folder, name, 0) != 0) return number;
+    return openat(folder, name, new_flags, mode);
+}
+
 WholeFile::WholeFile(int folder) : folder_(folder), temporary_(temporary_name()) {}
 
 WholeFile::~WholeFile() {
@@ -73,11 +80,7 @@ WholeFile::~WholeFile() {
 }
 
 int WholeFile::create() {
-    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int number = openat(folder_, temporary_.c_str(), kFlags, kFileMode);
-    if (number < 0 && errno == EEXIST && unlinkat(folder_, temporary_.c_str(), 0) == 0) {
-        number = openat(folder_, temporary_.c_str(), kFlags, kFileMode);
-    }
+    const int number = open_new_file(folder_, temporary_.c_str(), O_WRONLY | O_CLOEXEC, kFileMode);
     if (number < 0) return errno;
     file_ = FileDescriptor(number);
     is_there_ = true;

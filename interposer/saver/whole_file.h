@@ -3,6 +3,7 @@
 // has closed a descriptor meanwhile: the file can be written again from the start.
 #pragma once
 
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include <atomic>
@@ -15,6 +16,10 @@ namespace atbprobe {
 
 // Counts pieces of work done, so that somebody who waits can tell a slow disk from a dead one.
 using Progress = std::atomic<uint64_t>;
+
+// Makes and opens a file that only this thread uses, in the folder open as `folder`; what a dead process with the same
+// ids has left under its name is taken away first. Negative, with errno, if it cannot be had.
+int open_new_file(int folder, const char* name, int flags, mode_t mode);
 
 // A file on its way to its final name. All functions return 0 or the errno of what failed.
 class WholeFile {

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probed_host import WAIT_SECONDS, Probed
+from probed_host import WAIT_SECONDS, Probed, wait_until
 
 INTERVAL_MS = 20
-_POLL_SECONDS = 0.01
 
 
 @dataclass
@@ -70,8 +68,5 @@ def _start(probed: Probed, device: int, options: tuple[str, ...]) -> Decoder:
 
 
 def _wait_until_they_execute(probed: Probed, pids: set[int]) -> None:
-    until = time.monotonic() + WAIT_SECONDS
     with probed.channel() as channel:
-        while pids - {process.pid for process in channel.live_processes() if process.ops_seen > 0}:
-            assert time.monotonic() < until, "they do not run"
-            time.sleep(_POLL_SECONDS)
+        wait_until(lambda: pids <= {process.pid for process in channel.live_processes() if process.ops_seen > 0})

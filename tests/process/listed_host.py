@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-from probed_host import WAIT_SECONDS, ProbeCaller
+from probed_host import ProbeCaller
 
 from atbprobe_rules.channel import Channel
 from atbprobe_rules.channel_layout import BELL_PLACE, SLOT, SLOT_COUNT, SLOTS_OFFSET
 from atbprobe_rules.listing.request import OpsRequest, ops_requested
 
-_POLL_SECONDS = 0.01
 _set_up_rounds = count(10_000)  # which no execution in a test goes by
 
 
@@ -101,10 +99,3 @@ def bells(channel: Channel) -> int:
     """Return how often a request was made known to processes; it grows with each request."""
     slots = np.fromfile(channel.folder / "control", SLOT, SLOT_COUNT, offset=SLOTS_OFFSET)
     return int(slots["mailbox"][:, BELL_PLACE].sum())
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    until = time.monotonic() + WAIT_SECONDS
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(_POLL_SECONDS)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,6 +97,14 @@ def image_of(config: Path) -> bytes:
     compiled = compile_config(read_config_file(config), config)
     assert compiled.program is not None, compiled.checked.render()
     return encode(compiled.program)
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    """Return as soon as something holds that other processes bring about."""
+    until = time.monotonic() + WAIT_SECONDS
+    while not holds():
+        assert time.monotonic() < until
+        os.sched_yield()
 
 
 def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from chromium import chromium
 from dumped_model import SMALL, DumpedModel
 from probed_host import NativeFile, command
 
@@ -40,28 +39,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, native_file: NativeFile) -> 
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    """Headless Chromium; fails the test whose page left a message on the console."""
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",  # the tests may run as root
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--no-first-run",
-        "--window-size=1200,900",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"), env=dict(os.environ))
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    messages = driver.get_log("browser")
-    driver.quit()
-    assert messages == []
+    with chromium(tmp_path / "profile") as driver:
+        yield driver
 
 
 def opened(browser: Any, page: Path) -> Any:

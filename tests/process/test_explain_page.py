@@ -4,8 +4,6 @@ the command line says."""
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import chromium
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -61,28 +60,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",  # the tests may run as root
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--no-first-run",
-        "--window-size=1200,900",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"), env=dict(os.environ))
-    driver = webdriver.Chrome(options=options, service=service)
-    driver.implicitly_wait(10)
-    yield driver
-    errors = driver.get_log("browser")
-    driver.quit()
-    assert errors == []
+    with chromium(tmp_path / "profile") as driver:
+        driver.implicitly_wait(10)
+        yield driver
 
 
 def open_page(browser: Any, path: Path) -> None:

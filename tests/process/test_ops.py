@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from decoding import Decoder, decoding
 from expected_files import read_expected
-from listed_host import bells, wait_until
-from probed_host import WAIT_SECONDS, Model, Probed, command
+from listed_host import bells
+from probed_host import WAIT_SECONDS, Model, Probed, command, wait_until
 
 from atbprobe_rules.dump.element_types import ELEMENT_TYPES
 from atbprobe_rules.listing.ops import KERNEL, OPERATION

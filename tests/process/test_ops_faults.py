@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from listed_host import ListedHost, bells, request_heard, wait_until
-from probed_host import WAIT_SECONDS, Probed, command
+from listed_host import ListedHost, bells, request_heard
+from probed_host import WAIT_SECONDS, Probed, command, wait_until
 from watching import start_watcher
 
 from atbprobe_rules import native

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from bash_session import ASCEND_ENVIRONMENT, PLAIN_ENVIRONMENT, Installation
-from listed_host import wait_until
-from probed_host import WAIT_SECONDS, Probed, command
+from probed_host import WAIT_SECONDS, Probed, command, wait_until
 from watching import CHILDREN, LAYERS, OFF, nothing_in, settle, start_watcher, status, wait, wait_for_end
 
 from atbprobe_rules import bounded_log

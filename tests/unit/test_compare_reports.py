@@ -107,7 +107,7 @@ def test_a_report_is_there_whole_or_not_at_all(comparison: Comparison, tmp_path:
     broken = ResultTable(comparison)
     for write, path in ((write_csv, place), (write_xlsx, tmp_path / "none" / "table.xlsx")):
         with pytest.raises((OSError, AttributeError)):
-            write(broken if path != place else ResultTable(None), path)  # type: ignore[arg-type]
+            write(broken if path != place else ResultTable(None), path)
     assert place.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 

@@ -118,8 +118,8 @@ def test_operations_are_found_by_ids_and_names(folder: Path) -> None:
     ],
 )
 def test_tensors_are_found(folder: Path, arguments: dict[str, str], count: int) -> None:
-    assert len(one_round(folder).find(**arguments)) == count  # type: ignore[arg-type]
-    assert len(list(open_dump(folder).find(**arguments))) == count  # type: ignore[arg-type]
+    assert len(one_round(folder).find(**arguments)) == count
+    assert len(list(open_dump(folder).find(**arguments))) == count
 
 
 def row(ids: str, names: str, side: str, index: str, path: str = "N/A") -> str:
@@ -278,7 +278,7 @@ def test_a_reference_that_leads_nowhere_is_said(folder: Path, reference: str, re
 @pytest.mark.parametrize("wrong", [{"dims": "1"}, {"dtype": 3}])
 def test_a_reference_to_another_type_or_shape(folder: Path, wrong: dict[str, str]) -> None:
     with pytest.raises(DumpError, match="another type or shape"):
-        atbprobe_rules.load(refer(folder, "2_outtensor0.bin", **wrong))  # type: ignore[arg-type]
+        atbprobe_rules.load(refer(folder, "2_outtensor0.bin", **wrong))
 
 
 def test_references_to_each_other_end(folder: Path) -> None:

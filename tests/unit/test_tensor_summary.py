@@ -66,7 +66,7 @@ def test_doubles(tmp_path: Path, values: list[float]) -> None:
     if not summary.not_finite:
         assert summary.statistics.mean == summary.finite.mean
     elif summary.positive_infinity and summary.negative_infinity:
-        assert math.isnan(summary.statistics.mean)  # type: ignore[arg-type]
+        assert math.isnan(summary.statistics.mean)
     else:
         assert summary.statistics.mean == (math.inf if summary.positive_infinity else -math.inf)
 
@@ -75,7 +75,7 @@ def test_doubles(tmp_path: Path, values: list[float]) -> None:
     ("dtype", "kind"), [(2, np.int8), (3, np.int32), (9, np.int64), (10, np.uint64), (12, np.bool_)]
 )
 def test_whole_numbers_are_exact(tmp_path: Path, dtype: int, kind: type[np.generic]) -> None:
-    info = None if kind is np.bool_ else np.iinfo(kind)  # type: ignore[type-var]
+    info = None if kind is np.bool_ else np.iinfo(kind)
     values = np.array([True, False] if info is None else [info.max, info.min, 1, 1, info.max], kind)
     summary = summary_of(tmp_path, values, dtype)
     assert (summary.statistics.max, summary.statistics.min) == (values.max(), values.min())

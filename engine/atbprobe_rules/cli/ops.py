@@ -12,13 +12,13 @@ import click
 
 from atbprobe_rules.cli.config_option import config_option, resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
+from atbprobe_rules.cli.timeout_option import timeout_option
 from atbprobe_rules.cli.words import counted
 
 if TYPE_CHECKING:
     from atbprobe_rules.channel import Channel
     from atbprobe_rules.listing.processes import Listing, ProcessListing, Progress
 
-DEFAULT_SECONDS = 30.0
 MOST_ROUNDS = 1000
 """As many as a process lists for one request."""
 
@@ -33,15 +33,7 @@ MOST_ROUNDS = 1000
     show_default=True,
     help="List the ops of the next N rounds.",
 )
-@click.option(
-    "--timeout",
-    "seconds",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=DEFAULT_SECONDS,
-    show_default=True,
-    help="Wait so long for processes that execute nothing.",
-)
+@timeout_option("Wait so long for processes that execute nothing.")
 @click.option("--all", "show_all", is_flag=True, help="Show every layer and every process, even where they are alike.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each op.")
 def command(config: Path | None, rounds: int, seconds: float, show_all: bool, as_json: bool) -> ExitCode:

@@ -10,27 +10,18 @@ import click
 
 from atbprobe_rules.cli.config_option import config_option, resolve_config
 from atbprobe_rules.cli.exit_codes import ExitCode
+from atbprobe_rules.cli.timeout_option import timeout_option
 from atbprobe_rules.cli.words import counted, restart_command
 
 if TYPE_CHECKING:
     from atbprobe_rules.rollout import Rollout
-
-DEFAULT_SECONDS = 30.0
 
 
 @click.command("wait")
 @config_option
 @click.option("--adopted", is_flag=True, help="Until every process has taken the config as it is now (the default).")
 @click.option("--drained", is_flag=True, help="Until no selected op is under way and nothing waits to be written.")
-@click.option(
-    "--timeout",
-    "seconds",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=DEFAULT_SECONDS,
-    show_default=True,
-    help="Give up after so long, with exit code 1.",
-)
+@timeout_option("Give up after so long, with exit code 1.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a sentence.")
 def command(config: Path | None, adopted: bool, drained: bool, seconds: float, as_json: bool) -> ExitCode:
     """Wait until the config file, as it is now, is in force in every process that has the probe loaded.

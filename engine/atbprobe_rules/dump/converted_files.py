@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from atbprobe_rules.dump.converted_array import ConvertedArray, FileFormat
 from atbprobe_rules.dump.dump_error import DumpError
+from atbprobe_rules.whole_file import whole_file
 
 MOST_HEADER_BYTES = 256 << 20
 ALIGNMENT = 64
@@ -42,7 +43,7 @@ def write_converted(path: Path, arrays: Arrays, file_format: FileFormat, advance
     """
     time = newest_time(arrays)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _renamed_when_whole(path) as temporary:
+    with whole_file(path, _temporary_name(path, os.getpid())) as temporary:
         if file_format is FileFormat.SAFETENSORS:
             _write_safetensors(temporary, arrays, advance)
         elif file_format is FileFormat.NPZ:
@@ -129,19 +130,6 @@ def _safetensors_names(file: BinaryIO) -> set[str] | None:
     header.pop("__metadata__", None)
     end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     return set(header) if os.fstat(file.fileno()).st_size == 8 + length + end else None
-
-
-@contextlib.contextmanager
-def _renamed_when_whole(path: Path) -> Iterator[Path]:
-    """Give a name beside `path`, for a file that becomes `path` at the end, or is taken away."""
-    temporary = path.with_name(_temporary_name(path, os.getpid()))
-    try:
-        yield temporary
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _temporary_name(path: Path, pid: int) -> str:
