@@ -1,18 +1,18 @@
 // Sums, extremes and counts over two tensors of one type, for the comparison of dumps.
 //
-// A library of its own, which Python opens and no model ever loads. engine/atbprobe_rules/compare/pair_sums.py has the
-// same struct, and says what each field means.
+// engine/atbprobe_rules/compare/pair_sums.py has the same structs, and says what each field means.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace atbprobe {
 
 struct SideSums {  // of all elements; NaN as soon as one is
-    double largest;
-    double smallest;
-    double sum;
-    double squares;
+    double largest = -std::numeric_limits<double>::infinity();
+    double smallest = std::numeric_limits<double>::infinity();
+    double sum = 0;
+    double squares = 0;
 };
 
 struct PairSums {
@@ -36,9 +36,3 @@ struct PairSums {
 static_assert(sizeof(PairSums) == 160);
 
 }  // namespace atbprobe
-
-// Adds `count` elements of either side, of the host's dtype number. `epsilon` stands for a golden value of 0 in a
-// relative error. False, with nothing added, for a dtype that is not computed here. The data need no alignment.
-extern "C" __attribute__((visibility("default"))) bool atbprobe_add_pair(uint32_t dtype, const void* golden,
-                                                                         const void* target, uint64_t count,
-                                                                         double epsilon, atbprobe::PairSums* sums);

@@ -291,13 +291,12 @@ def test_what_is_no_dump_is_wrong_usage(golden: Path, tmp_path: Path) -> None:
     assert "one of the two is a single round" in done.stderr
 
 
-def test_workers_say_the_same(golden: Path, faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_say_the_same(golden: Path, faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from atbprobe_rules.compare import workers
     from atbprobe_rules.compare.comparison import compare_dumps
     from atbprobe_rules.compare.description import describe
     from atbprobe_rules.dump.open_dump import open_dump
 
-    monkeypatch.setattr(workers, "SMALL_PAIRS", 3)
     monkeypatch.setattr(workers, "BATCH_PAIRS", 5)
     seen: list[tuple[int, int]] = []
     alone = compare_dumps(open_dump(golden), open_dump(faulty))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import atbprobe_rules
 from atbprobe_rules import DumpError
 from atbprobe_rules.dump.bin_file import BinFile
+from damaged_files import damage
 from dump_files import bin_file, put, reference_file
 
 WHOLE = bin_file(np.arange(6, dtype=np.float32).tobytes(), 0, "2,3")
@@ -98,19 +99,6 @@ def independent_reading(content: bytes) -> np.ndarray | None:
         return None
     shape = [int(size) for size in match[2].split(b",") if size]
     return np.frombuffer(match[3], np.float32).reshape(shape)
-
-
-damage = st.one_of(
-    st.builds(lambda at: lambda c: c[: at % len(c)], st.integers(0, 500)),
-    st.builds(lambda more: lambda c: c + more, st.binary(min_size=1, max_size=200)),
-    st.builds(
-        lambda at, cut, more: lambda c: c[: at % len(c)] + more + c[at % len(c) + cut :],
-        st.integers(0, 500),
-        st.integers(0, 40),
-        st.binary(max_size=8) | st.sampled_from([b"\n", b"=", b"0", b"1", b",", b"24", b"dims=1\n"]),
-    ),
-    st.just(lambda c: c + c),
-)
 
 
 @one_folder_for_all_examples

@@ -1,9 +1,8 @@
-"""Pairs of tensors from files and rows: types, shapes, hostile files, and the processes that compare them."""
+"""Pairs of tensors from files and rows: types, shapes, hostile files, and the threads that compare them."""
 
 from __future__ import annotations
 
-import os
-import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ import pytest
 
 from atbprobe_rules.compare import workers
 from atbprobe_rules.compare.comparison import Comparison, compare_dumps
+from atbprobe_rules.compare.native_loop import CancelledError
 from atbprobe_rules.compare.tensor_pair import PairOutcome, TensorSource, Verdict, compare_pair
 from atbprobe_rules.compare.thresholds import Thresholds
-from atbprobe_rules.compare.workers import PairComparer, WorkerError
+from atbprobe_rules.compare.workers import PairComparer
 from atbprobe_rules.dump.open_dump import open_dump
 from dump_files import STATISTIC_HEADER, bin_file, put, reference_file
 
@@ -27,7 +27,7 @@ def outcome(folder: Path, golden: bytes, target: bytes, *settings: str) -> PairO
     for side, content in (("golden", golden), ("target", target)):
         put(folder / side / "0/2_A" / FILE, content)
         [one] = open_dump(folder / side / "0").rounds
-        sources.append(TensorSource.of(one.tensors[0]))
+        sources.append(TensorSource(one.tensors[0]))
     return compare_pair(sources[0], sources[1], Thresholds(settings))
 
 
@@ -168,33 +168,32 @@ def test_rows_that_are_none_are_problems(tmp_path: Path) -> None:
 def many(folder: Path, count: int) -> list[tuple[int, workers.Pair]]:
     put(folder / "0/2_A" / FILE, stored(np.arange(1000), np.float32, 0))
     [one] = open_dump(folder / "0").rounds
-    source = TensorSource.of(one.tensors[0])
+    source = TensorSource(one.tensors[0])
     return [(number, (source, source)) for number in range(count)]
 
 
-def test_outcomes_come_in_the_order_of_the_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SMALL_PAIRS", 2)
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_outcomes_come_in_the_order_of_the_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     monkeypatch.setattr(workers, "BATCH_PAIRS", 3)
-    with PairComparer(Thresholds(), 3) as comparer:
+    with PairComparer(Thresholds(), threads) as comparer:
         found = list(comparer.outcomes(many(tmp_path, 50)))
     assert [number for number, _ in found] == list(range(50))
     assert {outcome.verdict for _, outcome in found} == {Verdict.IDENTICAL}
 
 
-def test_a_worker_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SMALL_PAIRS", 1)
-    monkeypatch.setattr(workers, "BATCH_PAIRS", 1)
-    with PairComparer(Thresholds(), 2) as comparer, pytest.raises(WorkerError):
-        for number, _ in comparer.outcomes(many(tmp_path, 1000)):
-            if number == 1:
-                for worker in comparer._workers:
-                    os.kill(worker._process.pid, signal.SIGKILL)
-
-
-def test_workers_end_with_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though there is much left to do; the tests' own hunt for leftovers looks for processes and threads."""
-    monkeypatch.setattr(workers, "SMALL_PAIRS", 1)
+def test_threads_end_with_the_block(tmp_path: Path) -> None:
+    """Though there is much left to do."""
+    before = threading.active_count()
     with pytest.raises(KeyboardInterrupt), PairComparer(Thresholds(), 2) as comparer:
         for number, _ in comparer.outcomes(many(tmp_path, 5000)):
             if number == 70:
                 raise KeyboardInterrupt
+    assert threading.active_count() == before
+
+
+def test_a_comparison_that_is_given_up_does_not_wait_for_its_tensor(tmp_path: Path) -> None:
+    for side, number in (("golden", 0), ("target", 1)):
+        put(tmp_path / side / "0/2_A" / FILE, stored(np.full(400_000, number), np.float32, 0))
+    pair = [TensorSource(next(open_dump(tmp_path / side / "0").rounds).tensors[0]) for side in ("golden", "target")]
+    with pytest.raises(CancelledError):
+        compare_pair(*pair, Thresholds(), lambda: True)

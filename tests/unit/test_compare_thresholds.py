@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atbprobe_rules.compare.metrics import compare_arrays
+from atbprobe_rules.compare.array_sums import compare_arrays
 from atbprobe_rules.compare.side_statistics import SideStatistics, difference, relative_percent
 from atbprobe_rules.compare.thresholds import (
     DEFAULTS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ RESULT_NAME = "compare_result"
     multiple=True,
     help="How far apart still counts as equal: float16:distance=0.01, cosine=0.999, peak=off. Can be given again.",
 )
-@click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Processes to use; default: one for each core.")
+@click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads to use; default: one for each core.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
 def command(
     golden: Path,
@@ -65,7 +66,6 @@ def command(
     Exit code 0: equal within the thresholds; 1: something differs; 3: one side lacks tensors, or some cannot be read.
     """
     from atbprobe_rules.compare.comparison import compare_dumps
-    from atbprobe_rules.compare.description import describe
     from atbprobe_rules.compare.matching import UnlikePartsError
     from atbprobe_rules.compare.thresholds import ThresholdError, Thresholds
     from atbprobe_rules.compare.workers import available_cores
@@ -89,6 +89,8 @@ def command(
             raise click.UsageError(str(error)) from None
     written = [] if output is None else _write_reports(comparison, output)
     if as_json:
+        from atbprobe_rules.compare.description import describe
+
         click.echo(json.dumps(describe(comparison)))
     else:
         from atbprobe_rules.cli.compare_text import print_comparison
@@ -139,11 +141,13 @@ def _write_reports(comparison: Comparison, folder: Path) -> list[Path]:
 @contextlib.contextmanager
 def _progress() -> Iterator[Progress]:
     """A bar on standard error, where that is a terminal."""
+    if not sys.stderr.isatty():  # before anything is imported for it
+        yield lambda done, total: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
     columns = (TextColumn("comparing"), BarColumn(), MofNCompleteColumn(), TextColumn("tensors"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("comparing", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

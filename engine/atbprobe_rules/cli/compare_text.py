@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from atbprobe_rules.cli.words import counted
-from atbprobe_rules.compare.comparison import ComparedTensor, Comparison, FedBy, TensorPlace, WrongOperation
+from atbprobe_rules.compare.comparison import Comparison, FedBy, WrongOperation
 from atbprobe_rules.compare.first_difference import State
 from atbprobe_rules.compare.tensor_pair import Verdict
 from atbprobe_rules.diagnostics import printable
@@ -35,8 +31,10 @@ def print_comparison(comparison: Comparison, written: Sequence[Path]) -> None:
         _print_first(comparison.first)
         _print_others(comparison)
     elif comparison.differs:
+        from atbprobe_rules.cli.compare_table import print_tensors
+
         _say("tensors differ, but none that says anything of an operation: inputs whose operations' outputs are equal")
-        _print_tensors([tensor for tensor in comparison.tensors if tensor.verdict is Verdict.DIFFERS])
+        print_tensors([tensor for tensor in comparison.tensors if tensor.verdict is Verdict.DIFFERS])
     elif comparison.tensors:
         _say("no operation differs")
     else:
@@ -66,12 +64,14 @@ def _counts(comparison: Comparison) -> str:
 
 
 def _print_first(wrong: WrongOperation) -> None:
+    from atbprobe_rules.cli.compare_table import print_tensors  # and rich, which takes its time to import
+
     place = wrong.place
     click.secho(f"first operation that differs: {printable(place.op)}", bold=True)
     _say(f"  in round {place.round} of {place.process}: {_why(wrong)}")
     for feed in wrong.fed_by:
         _say(f"  {_fed_by(feed)}")
-    _print_tensors(wrong.tensors)
+    print_tensors(wrong.tensors)
 
 
 def _why(wrong: WrongOperation) -> str:
@@ -112,39 +112,6 @@ def _print_others(comparison: Comparison) -> None:
         _say(f"  {wrong.place.op}  (round {wrong.place.round} of {wrong.place.process})")
     if len(others) > _WRONG_SHOWN:
         _say(f"  and {counted(len(others) - _WRONG_SHOWN, 'more operation')}")
-
-
-def _print_tensors(tensors: Sequence[ComparedTensor]) -> None:
-    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 1))
-    table.add_column("tensor", overflow="fold")
-    for title in ("cosine", "distance", "max abs.", "max rel.", "<1/1000"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for tensor in tensors[:_LISTED]:
-        table.add_row(*(Text(printable(text)) for text in _row(tensor)))
-    Console(highlight=False).print(table)
-    for tensor in tensors[:_LISTED]:
-        if tensor.outcome.reasons:
-            _say(f"  {_short(tensor.golden)}: {'; '.join(tensor.outcome.reasons)}")
-    if len(tensors) > _LISTED:
-        _say(f"  and {counted(len(tensors) - _LISTED, 'more tensor')}")
-
-
-def _row(tensor: ComparedTensor) -> list[str]:
-    metrics = tensor.outcome.metrics
-    values: list[float | None] = [None] * 5
-    if metrics is not None:
-        values = [metrics.cosine, metrics.relative_distance, metrics.max_absolute_error, metrics.max_relative_error]
-        values.append(metrics.within_1000th)
-    return [
-        _short(tensor.golden),
-        *("-" if value is None else f"{value:.6g}" for value in values),
-        tensor.verdict.value,
-    ]
-
-
-def _short(place: TensorPlace) -> str:
-    return f"{place.io} {place.index}"
 
 
 def _print_missing(comparison: Comparison) -> None:

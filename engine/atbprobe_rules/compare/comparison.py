@@ -16,7 +16,7 @@ from itertools import groupby
 
 from atbprobe_rules.compare.feeding import feeds
 from atbprobe_rules.compare.first_difference import JudgedTensor, WrongOp, wrong_operations
-from atbprobe_rules.compare.matching import Matched, RoundPair, ids_of, match_rounds, match_tensors
+from atbprobe_rules.compare.matching import Matched, RoundPair, match_rounds, match_tensors
 from atbprobe_rules.compare.number_map import NumberMap
 from atbprobe_rules.compare.tensor_pair import PairOutcome, TensorSource, Verdict
 from atbprobe_rules.compare.thresholds import Thresholds, coarsest_of
@@ -42,10 +42,8 @@ class TensorPlace:
 
     @classmethod
     def of(cls, tensor: StoredTensor) -> TensorPlace:
-        one = tensor.op.round
-        return cls(
-            one.path.parent.name, one.path.name, tensor.op.full_name, ids_of(tensor.op), tensor.io, tensor.name.label
-        )
+        op = tensor.op
+        return cls(op.round.process, op.round.name, op.full_name, op.id_path, tensor.io, tensor.name.label)
 
     @property
     def name(self) -> str:
@@ -130,7 +128,7 @@ def compare_dumps(
     workers: int = 0,
     progress: Progress = lambda done, total: None,
 ) -> Comparison:
-    """Compare two dumps, devices or rounds; with `workers` processes, of which 0 means none but this one.
+    """Compare two dumps, devices or rounds; with `workers` threads, of which 0 means none but this one.
 
     Raises UnlikePartsError if one is a single round and the other has several.
     """
@@ -188,7 +186,7 @@ class _Comparing:
             coarsest = _coarsest(matched)
             for golden, target in matched.pairs:
                 self._look_at_names(golden, target)
-                sources = TensorSource.of(golden, coarsest), TensorSource.of(target, coarsest)
+                sources = TensorSource(golden, coarsest), TensorSource(target, coarsest)
                 if any(source.is_known or source.is_missing for source in sources):
                     self._pairs_matched += 1
                     yield _Work(place, golden, target), sources

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atbprobe_rules.compare.matching import ids_of
-from atbprobe_rules.compare.metrics import same_bytes
 from atbprobe_rules.compare.side_statistics import same, statistics_of_row
+from atbprobe_rules.compare.tensor_pair import same_bytes
 from atbprobe_rules.dump.dump_error import DumpError
-from atbprobe_rules.dump.element_types import Bytes
 from atbprobe_rules.dump.op import Op, StoredTensor
 from atbprobe_rules.dump.stored_names import Side
-from atbprobe_rules.dump.tensor import Tensor
+from atbprobe_rules.dump.tensor_file import TensorFile
 from atbprobe_rules.dump.tree import Round
-
-_BLOCK_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ def feeds(one: Round, ids: tuple[int, ...]) -> list[Feed]:
 
 
 def _named(one: Round, ids: tuple[int, ...]) -> list[Op]:
-    return [op for op in one.walk() if ids_of(op) == ids]
+    return [op for op in one.walk() if op.id_path == ids]
 
 
 def _source(earlier: list[StoredTensor], tensor: StoredTensor) -> StoredTensor | None:
@@ -51,29 +47,21 @@ def _source(earlier: list[StoredTensor], tensor: StoredTensor) -> StoredTensor |
     return None
 
 
-def _opened(tensor: StoredTensor) -> Tensor | None:
+def _opened(tensor: StoredTensor) -> TensorFile | None:
     try:
-        return tensor.load() if tensor.path is not None else None
+        return tensor.open_file() if tensor.path is not None else None
     except (DumpError, OSError):
         return None
 
 
-def _same_bytes(tensor: Tensor, candidate: StoredTensor) -> bool:
+def _same_bytes(tensor: TensorFile, candidate: StoredTensor) -> bool:
     try:
-        other = candidate.load() if candidate.path is not None else None
-        if other is None or (tensor.dtype, tensor.shape, tensor.nbytes) != (other.dtype, other.shape, other.nbytes):
+        other = candidate.open_file() if candidate.path is not None else None
+        if other is None or (tensor.dtype, tensor.shape) != (other.dtype, other.shape):
             return False
-        if tensor.data_path == other.data_path:
-            return True
-        return tensor.nbytes > 0 and _same_blocks(tensor.stored, other.stored)
+        return tensor.data_path == other.data_path or (tensor.nbytes > 0 and same_bytes(tensor, other))
     except (DumpError, OSError):
         return False
-
-
-def _same_blocks(one: Bytes, other: Bytes) -> bool:
-    """Most are told apart by their beginning."""
-    starts = range(0, one.size, _BLOCK_BYTES)
-    return all(same_bytes(one[start : start + _BLOCK_BYTES], other[start : start + _BLOCK_BYTES]) for start in starts)
 
 
 def _same_statistics(tensor: StoredTensor, candidate: StoredTensor) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from atbprobe_rules.compare.number_map import NumberMap
-from atbprobe_rules.dump.op import Op, StoredTensor
+from atbprobe_rules.dump.op import StoredTensor
 from atbprobe_rules.dump.tree import Device, Dump, Round
 from atbprobe_rules.errors import AtbprobeError
 
@@ -73,22 +73,17 @@ def match_tensors(golden: Round, target: Round, numbers: NumberMap) -> Matched:
     """Match the tensors of two rounds."""
     waiting: dict[Key, list[StoredTensor]] = defaultdict(list)
     for tensor in target.tensors:
-        waiting[_key(tensor, ids_of(tensor.op))].append(tensor)
+        waiting[_key(tensor, tensor.op.id_path)].append(tensor)
     pairs = []
     only_golden = []
     for tensor in golden.tensors:
-        candidates = waiting.get(_key(tensor, numbers.op(ids_of(tensor.op))))
+        candidates = waiting.get(_key(tensor, numbers.op(tensor.op.id_path)))
         if candidates:
             pairs.append((tensor, _take_likest(candidates, tensor)))
         else:
             only_golden.append(tensor)
     left = {id(tensor) for tensors in waiting.values() for tensor in tensors}
     return Matched(pairs, only_golden, [tensor for tensor in target.tensors if id(tensor) in left])
-
-
-def ids_of(op: Op) -> tuple[int, ...]:
-    """Return the id path; a component without an id is the rest of a name that holds a slash."""
-    return tuple(component.id for component in op.components if component.id is not None)
 
 
 def _key(tensor: StoredTensor, ids: tuple[int, ...]) -> Key:

@@ -1,28 +1,12 @@
-"""What is added up over two tensors, and the native loop that does it for the common types.
+"""What is added up over two tensors.
 
-`interposer/comparison/pair_sums.h` has the same struct.
+`interposer/comparison/pair_sums.h` has the same structs.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
 import math
-from typing import Any
-
-import ml_dtypes
-import numpy as np
-import numpy.typing as npt
-
-from atbprobe_rules.installation import comparison_library
-
-_DTYPES: dict[np.dtype[Any], int] = {
-    np.dtype(np.float32): 0,
-    np.dtype(np.float16): 1,
-    np.dtype(np.float64): 11,
-    np.dtype(ml_dtypes.bfloat16): 27,
-}
-"""Types of the native loop → their numbers in a .bin."""
 
 
 class SideSums(ctypes.Structure):
@@ -78,27 +62,3 @@ class PairSums(ctypes.Structure):
         super().__init__()
         for side in (self.golden_side, self.target_side):
             side.largest, side.smallest = -math.inf, math.inf
-
-
-def is_native(dtype: np.dtype[Any]) -> bool:
-    """Whether `add_natively` takes arrays of this type."""
-    return dtype in _DTYPES
-
-
-def add_natively(sums: PairSums, golden: npt.NDArray[Any], target: npt.NDArray[Any], epsilon: float) -> None:
-    """Add the elements of two contiguous arrays of one type and length to the sums."""
-    assert golden.dtype == target.dtype and golden.size == target.size
-    assert golden.flags.c_contiguous and target.flags.c_contiguous
-    _library().atbprobe_add_pair(
-        _DTYPES[golden.dtype], golden.ctypes.data, target.ctypes.data, golden.size, epsilon, ctypes.byref(sums)
-    )
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(comparison_library()))
-    function = library.atbprobe_add_pair
-    function.restype = ctypes.c_bool
-    pointer = ctypes.c_void_p
-    function.argtypes = [ctypes.c_uint32, pointer, pointer, ctypes.c_uint64, ctypes.c_double, pointer]
-    return library

@@ -1,26 +1,25 @@
-"""One tensor of golden and its counterpart: from their files, or from their statistics, to a verdict.
-
-What goes in and comes out can be pickled, so that it can be done in another process.
-"""
+"""One tensor of golden and its counterpart: from their files, or from their statistics, to a verdict."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
-import numpy as np
-
-from atbprobe_rules.compare.metrics import Metrics, PairMetrics
+from atbprobe_rules.compare.metrics import Metrics, metrics_of
+from atbprobe_rules.compare.native_loop import CancelledError, add_files, add_small_files, has_loop
+from atbprobe_rules.compare.pair_sums import PairSums
 from atbprobe_rules.compare.side_statistics import NO_STATISTICS, SideStatistics, statistics_of_row
 from atbprobe_rules.compare.thresholds import Thresholds, statistics_violations, violations
 from atbprobe_rules.dump.dump_error import DumpError
 from atbprobe_rules.dump.op import StoredTensor
-from atbprobe_rules.dump.tensor import Tensor
+from atbprobe_rules.dump.tensor_file import TensorFile
 
-BLOCK_BYTES = 256 << 10
-"""Of each side at a time: what has been read is still in the cache when it is compared."""
+Cancelled = Callable[[], bool]
+
+_BLOCK_BYTES = 64 << 10
+_ARRAY_ELEMENTS = 1 << 20
 
 
 class Verdict(Enum):
@@ -42,32 +41,34 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class TensorSource:
-    """Where a tensor can be had from: its .bin, or its row in statistic.csv. `shape` is None if it is not known."""
+    """A tensor of one side; `coarsest` is the coarsest of the types of its round, as Thresholds.of takes it."""
 
-    path: Path | None
-    round_folder: Path
-    statistics: SideStatistics
-    dtype: str
-    shape: tuple[int, ...] | None
-    is_missing: bool = False  # the row tells of a .bin, and there is none
-    coarsest: str = ""  # of the types of its round; see Thresholds.of
+    tensor: StoredTensor
+    coarsest: str = ""
 
-    @classmethod
-    def of(cls, tensor: StoredTensor, coarsest: str = "") -> TensorSource:
-        row = tensor.row
-        dtype, shape = ("", None) if row is None else (row.dtype, row.shape)
-        path = None if tensor.path is None else tensor.path.absolute()
-        return cls(
-            path, tensor.op.round.path.absolute(), statistics_of_row(row), dtype, shape, tensor.is_missing, coarsest
-        )
+    @property
+    def has_data(self) -> bool:
+        return self.tensor.file is not None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the row tells of a .bin, and there is none."""
+        return self.tensor.is_missing
 
     @property
     def is_known(self) -> bool:
-        return self.path is not None or self.statistics != NO_STATISTICS
+        return self.has_data or self.statistics != NO_STATISTICS
 
-    def open(self) -> Tensor:
-        assert self.path is not None
-        return Tensor.open(self.path, round_folder=self.round_folder, follow_link=False)
+    @property
+    def statistics(self) -> SideStatistics:
+        return statistics_of_row(self.tensor.row)
+
+    @property
+    def as_listed(self) -> SideOutcome:
+        """What its row says."""
+        row = self.tensor.row
+        dtype, shape = ("", None) if row is None else (row.dtype, row.shape)
+        return SideOutcome(dtype, shape, self.statistics)
 
 
 @dataclass(frozen=True)
@@ -97,19 +98,43 @@ class PairOutcome:
         return self.golden.statistics == self.target.statistics
 
 
-def compare_pair(golden: TensorSource, target: TensorSource, thresholds: Thresholds) -> PairOutcome:
-    """Compare two tensors. Never raises on account of files: a damaged one is a verdict."""
+def compare_pair(
+    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled = lambda: False
+) -> PairOutcome:
+    """Compare two tensors. Never raises on account of files: a damaged one is a verdict.
+
+    CancelledError once `cancelled` says so; it is asked now and then.
+    """
     try:
-        if golden.path is not None and target.path is not None:
-            return _compare_data(golden.open(), target.open(), thresholds, golden, target)
-        return _compare_statistics(golden, target, thresholds)
+        if golden.has_data and target.has_data:
+            return _compare_data(golden, target, thresholds, cancelled)
+        return _compare_statistics(golden, target, thresholds, cancelled)
     except (DumpError, OSError) as error:
-        return PairOutcome(Verdict.UNREADABLE, (str(error),), _as_listed(golden), _as_listed(target))
+        return PairOutcome(Verdict.UNREADABLE, (str(error),), golden.as_listed, target.as_listed)
 
 
 def _compare_data(
-    golden: Tensor, target: Tensor, thresholds: Thresholds, golden_source: TensorSource, target_source: TensorSource
+    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled
 ) -> PairOutcome:
+    assert golden.tensor.file is not None and target.tensor.file is not None
+    small = add_small_files(golden.tensor.file, target.tensor.file)
+    if small is None:
+        return _compare_files(golden, target, thresholds, cancelled)
+    element_type, shape, sums = small
+    if not all(source.tensor.is_told_as(element_type.name, shape) for source in (golden, target)):
+        return _compare_files(golden, target, thresholds, cancelled)
+    metrics = metrics_of(sums, is_one_type=True, is_complex=element_type.is_complex)
+    limits = thresholds.of(element_type.name, element_type.name, golden.coarsest)
+    reasons = violations(metrics, limits, integers=element_type.is_integer)
+    one = SideOutcome(element_type.name, shape, _best_statistics(metrics.golden, golden))
+    other = SideOutcome(element_type.name, shape, _best_statistics(metrics.target, target))
+    return PairOutcome(_verdict(reasons, metrics.identical), reasons, one, other, metrics)
+
+
+def _compare_files(
+    golden_source: TensorSource, target_source: TensorSource, thresholds: Thresholds, cancelled: Cancelled
+) -> PairOutcome:
+    golden, target = golden_source.tensor.open_file(), target_source.tensor.open_file()
     metrics: Metrics | None = None
     reasons: tuple[str, ...] = ()
     identical = False
@@ -121,41 +146,63 @@ def _compare_data(
     elif golden.dtype == target.dtype and golden.nbytes != target.nbytes:
         reasons = (f"{golden.nbytes:,} bytes of data became {target.nbytes:,}",)
     else:
-        metrics = _measure(golden, target)
+        metrics = _measure(golden, target, cancelled)
         identical = metrics.identical
         limits = thresholds.of(golden.dtype, target.dtype, golden_source.coarsest)
-        reasons = violations(metrics, limits, integers=_is_integer(golden.dtype))
-    verdict = Verdict.DIFFERS if reasons else Verdict.IDENTICAL if identical else Verdict.EQUAL
+        reasons = violations(metrics, limits, integers=golden.element_type.is_integer)
     one = _outcome(golden, golden_source, None if metrics is None else metrics.golden)
     other = _outcome(target, target_source, None if metrics is None else metrics.target)
-    return PairOutcome(verdict, reasons, one, other, metrics)
+    return PairOutcome(_verdict(reasons, identical), reasons, one, other, metrics)
 
 
-def _measure(golden: Tensor, target: Tensor) -> Metrics:
+def _verdict(reasons: tuple[str, ...], identical: bool) -> Verdict:
+    return Verdict.DIFFERS if reasons else Verdict.IDENTICAL if identical else Verdict.EQUAL
+
+
+def _measure(golden: TensorFile, target: TensorFile, cancelled: Cancelled) -> Metrics:
     for tensor in (golden, target):
         if tensor.nbytes * 8 < tensor.size * tensor.element_type.bits:
             shape = f"{_text(tensor.shape)} elements of type {tensor.dtype}"
             raise DumpError(tensor.path, f"{tensor.nbytes:,} bytes of data do not suffice for {shape}")
-    pair = PairMetrics(golden.element_type.array_dtype, target.element_type.array_dtype)
-    if golden.dtype == target.dtype:
-        for part, counterpart in zip(golden.blocks(BLOCK_BYTES), target.blocks(BLOCK_BYTES), strict=True):
-            pair.add(part, counterpart)
-    else:  # blocks of two types do not end at the same elements
-        pair.add(golden.array.reshape(-1), target.array.reshape(-1))
+    if golden.dtype == target.dtype and has_loop(golden) and has_loop(target):
+        sums = PairSums()
+        add_files(sums, golden, target, cancelled)
+        return metrics_of(sums, is_one_type=True, is_complex=golden.element_type.is_complex)
+    return _measure_arrays(golden, target, cancelled)
+
+
+def _measure_arrays(golden: TensorFile, target: TensorFile, cancelled: Cancelled) -> Metrics:
+    """Blocks of two types do not end at the same elements: both are mapped, or decoded as a whole."""
+    from atbprobe_rules.compare.array_sums import PairMetrics  # and numpy, which is seldom needed
+    from atbprobe_rules.dump.tensor import Tensor
+
+    one, other = (Tensor.of(tensor).array.reshape(-1) for tensor in (golden, target))
+    pair = PairMetrics(one.dtype, other.dtype)
+    for begin in range(0, one.size, _ARRAY_ELEMENTS):
+        if cancelled():
+            raise CancelledError
+        pair.add(one[begin : begin + _ARRAY_ELEMENTS], other[begin : begin + _ARRAY_ELEMENTS])
     return pair.result()
 
 
-def _compare_bytes(golden: Tensor, target: Tensor) -> tuple[str, ...]:
+def _compare_bytes(golden: TensorFile, target: TensorFile) -> tuple[str, ...]:
     """Of a type that cannot be decoded: in what they differ."""
     if golden.dtype != target.dtype:
         return (f"dtype {golden.dtype} became {target.dtype}",)
-    if golden.nbytes == target.nbytes and np.array_equal(golden.stored, target.stored):
-        return ()
-    return ("the bytes differ, of a type that is not decoded",)
+    return () if same_bytes(golden, target) else ("the bytes differ, of a type that is not decoded",)
 
 
-def _compare_statistics(golden: TensorSource, target: TensorSource, thresholds: Thresholds) -> PairOutcome:
-    sides = [_with_statistics(golden), _with_statistics(target)]
+def same_bytes(one: TensorFile, other: TensorFile) -> bool:
+    """Whether two tensors have the same data, whatever it stands for; most are told apart by their beginning."""
+    if one.nbytes != other.nbytes:
+        return False
+    return all(a == b for a, b in zip(one.stored_blocks(_BLOCK_BYTES), other.stored_blocks(_BLOCK_BYTES), strict=True))
+
+
+def _compare_statistics(
+    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled
+) -> PairOutcome:
+    sides = [_with_statistics(golden, cancelled), _with_statistics(target, cancelled)]
     one, other = sides
     if one.shape is not None and other.shape is not None and one.shape != other.shape:
         reasons: tuple[str, ...] | None = (f"shape {_text(one.shape)} became {_text(other.shape)}",)
@@ -176,28 +223,26 @@ def _compare_statistics(golden: TensorSource, target: TensorSource, thresholds: 
     return PairOutcome(verdict, reasons, one, other)
 
 
-def _with_statistics(source: TensorSource) -> SideOutcome:
+def _with_statistics(source: TensorSource, cancelled: Cancelled) -> SideOutcome:
     """The statistics from the row, else from the data."""
-    if source.path is None or source.statistics != NO_STATISTICS:
-        return _as_listed(source)
-    tensor = source.open()
+    if not source.has_data or source.statistics != NO_STATISTICS:
+        return source.as_listed
+    tensor = source.tensor.open_file()
     if not tensor.element_type.is_readable:
         return SideOutcome(tensor.dtype, tensor.shape, NO_STATISTICS)
-    return SideOutcome(tensor.dtype, tensor.shape, _measure(tensor, tensor).golden)
+    return SideOutcome(tensor.dtype, tensor.shape, _measure(tensor, tensor, cancelled).golden)
 
 
-def _outcome(tensor: Tensor, source: TensorSource, found: SideStatistics | None) -> SideOutcome:
+def _outcome(tensor: TensorFile, source: TensorSource, found: SideStatistics | None) -> SideOutcome:
+    statistics = source.statistics if found is None else _best_statistics(found, source)
+    return SideOutcome(tensor.dtype, tensor.shape, statistics)
+
+
+def _best_statistics(found: SideStatistics, source: TensorSource) -> SideStatistics:
     """Extremes of complex numbers are not computed here, but statistic.csv has them."""
-    listed = found is None or (found.max is None and source.statistics.max is not None)
-    return SideOutcome(tensor.dtype, tensor.shape, source.statistics if listed or found is None else found)
-
-
-def _as_listed(source: TensorSource) -> SideOutcome:
-    return SideOutcome(source.dtype, source.shape, source.statistics)
-
-
-def _is_integer(dtype: str) -> bool:
-    return dtype.startswith(("int", "uint", "bool"))
+    if found.max is None and source.statistics.max is not None:
+        return source.statistics
+    return found
 
 
 def _text(shape: tuple[int, ...]) -> str:

@@ -92,6 +92,7 @@ class Thresholds:
         """
         self._for_all: dict[str, float | None] = {}
         self._by_dtype: dict[str, dict[str, float | None]] = {}
+        self._found: dict[tuple[str, str, str], Limits] = {}
         for setting in settings:
             self._set(setting)
 
@@ -100,8 +101,12 @@ class Thresholds:
 
         `coarsest`, if it is one of COARSENESS, is the coarsest type of the round.
         """
-        limits = self._of_one(golden, coarsest)
-        return limits if golden == target else _wider(limits, self._of_one(target, coarsest))
+        key = (golden, target, coarsest)
+        found = self._found.get(key)
+        if found is None:
+            limits = self._of_one(golden, coarsest)
+            found = self._found[key] = limits if golden == target else _wider(limits, self._of_one(target, coarsest))
+        return found
 
     def _of_one(self, dtype: str, coarsest: str) -> Limits:
         base = dtype

@@ -1,11 +1,12 @@
 """A .bin on disk: opened so that nothing hostile is waited for or followed, measured, and its data read.
 
-The data lie behind the header as they were in memory. Whoever wants all of it gets a read-only array: the file mapped
-where it is large and the header's length leaves its elements aligned, a copy otherwise. Blocks are read one by one.
+The data lie behind the header as they were in memory. Whoever wants all of it gets the file mapped where it is large
+and the header's length leaves its elements aligned, a copy otherwise. Blocks are read one by one.
 """
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import stat
@@ -15,11 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from atbprobe_rules.dump.bin_header import MOST_HEADER_BYTES, BinHeader, parse_bin_header
 from atbprobe_rules.dump.dump_error import DumpError
-from atbprobe_rules.dump.element_types import Bytes
 
 LEAST_MAPPED_BYTES = 1 << 18
 """Less is copied: a mapping costs page faults and, before Python 3.13, a descriptor for as long as it lasts."""
@@ -34,8 +32,10 @@ class BinFile:
     It holds no descriptor. A file that is not the same any more when its data are wanted is an error.
     """
 
-    def __init__(self, path: Path, header: BinHeader, identity: tuple[int, ...], follow_link: bool) -> None:
-        self.path = path
+    def __init__(
+        self, path: str | os.PathLike[str], header: BinHeader, identity: tuple[int, ...], follow_link: bool
+    ) -> None:
+        self._path = path
         self.header = header
         self._identity = identity
         self._follow_link = follow_link
@@ -47,64 +47,68 @@ class BinFile:
         Raises DumpError for a file that is no .bin, is cut short, or goes on behind its data; for a folder, pipe or
         device; and for a symbolic link, unless `follow_link`. OSError if it cannot be read.
         """
-        place = Path(path)
-        with _regular_file(place, follow_link) as (descriptor, status):
+        with _regular_file(path, follow_link) as (descriptor, status):
             start = _header_bytes(descriptor)
-        header = parse_bin_header(start, place)
-        _check_size(place, header, status.st_size)
-        return cls(place, header, _identity(status), follow_link)
+        header = parse_bin_header(start, path)
+        _check_size(path, header, status.st_size)
+        return cls(path, header, _identity(status), follow_link)
 
-    def data(self, alignment: int = 1) -> Bytes:
-        """Return all data as bytes, read-only, at an address that is a multiple of `alignment`."""
-        with self._opened() as descriptor:
-            if self.header.data_bytes == 0:
-                data = np.empty(0, np.uint8)
-            elif self.header.length % alignment == 0 and self.header.data_bytes >= LEAST_MAPPED_BYTES:
+    @property
+    def path(self) -> Path:
+        return Path(self._path)
+
+    def data(self, alignment: int = 1) -> memoryview:
+        """Return all data as bytes, read-only, at an address that is a multiple of `alignment` (at most 16)."""
+        with self.opened() as descriptor:
+            if self.header.length % alignment == 0 and self.header.data_bytes >= LEAST_MAPPED_BYTES:
                 mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ, **_WITHOUT_DESCRIPTOR)
-                data = np.frombuffer(mapped, np.uint8, self.header.data_bytes, self.header.length)
-            else:
-                data = np.empty(self.header.data_bytes, np.uint8)
-                self._fill(descriptor, data, 0)
-        data.flags.writeable = False
-        return data
+                return memoryview(mapped)[self.header.length :]
+            data = bytearray(self.header.data_bytes)
+            self._fill(descriptor, memoryview(data), 0)
+        return memoryview(data).toreadonly()
 
-    def blocks(self, block_bytes: int) -> Iterator[Bytes]:
-        """Yield the data in order, `block_bytes` at a time; each block is an array of its own."""
-        with self._opened() as descriptor:
+    def blocks(self, block_bytes: int) -> Iterator[bytearray]:
+        """Yield the data in order, `block_bytes` at a time, each block in memory of its own."""
+        with self.opened() as descriptor:
             for begin in range(0, self.header.data_bytes, block_bytes):
-                block = np.empty(min(block_bytes, self.header.data_bytes - begin), np.uint8)
-                self._fill(descriptor, block, begin)
+                block = bytearray(min(block_bytes, self.header.data_bytes - begin))
+                self._fill(descriptor, memoryview(block), begin)
                 yield block
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
-        with _regular_file(self.path, self._follow_link) as (descriptor, status):
+    def opened(self) -> Iterator[int]:
+        """Give a descriptor of the file, whose data begin at `header.length`; DumpError if it is another by now."""
+        with _regular_file(self._path, self._follow_link) as (descriptor, status):
             if _identity(status) != self._identity:
                 raise DumpError(self.path, "the file has been replaced or changed since its header was read")
             yield descriptor
 
-    def _fill(self, descriptor: int, block: Bytes, begin: int) -> None:
+    def cut_short(self, offset: int) -> DumpError:
+        """Return the error of a file that has ended at `offset` since its header was read."""
+        return DumpError(self.path, "the file was cut short while it was read", offset)
+
+    def _fill(self, descriptor: int, block: memoryview, begin: int) -> None:
         filled = 0
-        while filled < block.size:
+        while filled < len(block):
             offset = self.header.length + begin + filled
-            read = os.preadv(descriptor, [block[filled:].data], offset)
+            read = os.preadv(descriptor, [block[filled:]], offset)
             if read == 0:
-                raise DumpError(self.path, "the file was cut short while it was read", offset)
+                raise self.cut_short(offset)
             filled += read
 
 
 @contextmanager
-def _regular_file(path: Path, follow_link: bool) -> Iterator[tuple[int, os.stat_result]]:
+def _regular_file(path: str | os.PathLike[str], follow_link: bool) -> Iterator[tuple[int, os.stat_result]]:
     """Open a file for reading without waiting for anybody, as a pipe would, and without reading a device."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-    if not follow_link:
-        if path.is_symlink():
-            raise DumpError(path, "this is a symbolic link, which the probe does not make")
-        flags |= os.O_NOFOLLOW
     try:
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
     except ValueError as error:  # a NUL in the name
         raise DumpError(path, str(error)) from error
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow_link and Path(path).is_symlink():
+            raise DumpError(path, "this is a symbolic link, which the probe does not make") from error
+        raise
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -139,7 +143,7 @@ def _read_at(descriptor: int, size: int, offset: int) -> bytes:
     return b"".join(parts)
 
 
-def _check_size(path: Path, header: BinHeader, size: int) -> None:
+def _check_size(path: str | os.PathLike[str], header: BinHeader, size: int) -> None:
     there = size - header.length
     if there < header.data_bytes:
         raise DumpError(path, f"the file ends after {there:,} of {header.data_bytes:,} bytes of data", size)

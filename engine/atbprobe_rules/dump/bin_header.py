@@ -32,6 +32,11 @@ MOST_DIMENSIONS = 32
 _FIRST = b"$Version="
 _WHOLE = ("$Version", "$Object.Count", "$Object.Length", "format", "dtype", "dims", "$Object.data", "$End")
 _REFERENCE = (*_WHOLE[:6], "data", "$End")
+_USUAL = re.compile(
+    rb"\$Version=1\.0\n\$Object\.Count=1\n\$Object\.Length=([0-9]{1,19})\nformat=(-?[0-9]{1,10})\n"
+    rb"dtype=(-?[0-9]{1,10})\ndims=((?:[0-9]{1,19}(?:,[0-9]{1,19}){0,%d})?)\n\$Object\.data=0,\1\n\$End=1\n"
+    % (MOST_DIMENSIONS - 1)
+)
 _NUMBER = re.compile(r"-?[0-9]{1,10}")
 _SIZE = re.compile(r"[0-9]{1,19}")
 
@@ -62,6 +67,11 @@ def parse_bin_header(start: bytes, path: str | os.PathLike[str]) -> BinHeader:
 
     Raises DumpError, with `path`, unless every line is there, in its place and in its form.
     """
+    usual = _USUAL.match(start)
+    if usual is not None:  # at a tenth of the cost of going through it line by line
+        data_bytes, form, dtype, dims = usual.groups()
+        shape = tuple(map(int, dims.split(b","))) if dims else ()
+        return BinHeader(int(form), int(dtype), shape, int(data_bytes), usual.end())
     return _Parser(start, path).header()
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from atbprobe_rules.dump.element_types import Bytes
+from atbprobe_rules.dump.element_arrays import array_dtype
 from atbprobe_rules.dump.tensor import Tensor
 
 
@@ -56,14 +56,14 @@ class ConvertedArray:
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.array_dtype.itemsize
 
-    def blocks(self) -> Iterator[Bytes]:
+    def blocks(self) -> Iterator[memoryview]:
         """Yield the elements in order, as bytes; DumpError if the file is not there any more as it was."""
         if not self.tensor.element_type.is_readable:
-            yield from self.tensor.stored_blocks()
+            yield from (memoryview(block) for block in self.tensor.stored_blocks())
             return
         for block in self.tensor.blocks():
             wanted = block.view(np.float64) if self.type_name == _PARTS else block.astype(self.array_dtype, copy=False)
-            yield np.ascontiguousarray(wanted).view(np.uint8)
+            yield np.ascontiguousarray(wanted).view(np.uint8).data
 
 
 _PARTS = "float64 parts"
@@ -88,7 +88,7 @@ def converted_array(tensor: Tensor, file_format: FileFormat) -> ConvertedArray:
     if not tensor.element_type.is_readable:
         return ConvertedArray(tensor, np.dtype(np.uint8), (tensor.nbytes,), "bytes")
     tensor.check_size()
-    dtype = tensor.element_type.array_dtype
+    dtype = array_dtype(tensor.element_type)
     if file_format is FileFormat.SAFETENSORS and dtype == np.complex128:
         return ConvertedArray(tensor, np.dtype(np.float64), (*tensor.shape, 2), _PARTS)
     if dtype == ml_dtypes.int4:

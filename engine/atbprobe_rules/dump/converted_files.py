@@ -59,7 +59,7 @@ def write_converted(path: Path, arrays: Arrays, file_format: FileFormat, advance
 def _write_npy(file: IO[bytes], array: ConvertedArray) -> None:
     np.lib.format.write_array_header_1_0(file, _npy_header(array))
     for block in array.blocks():
-        file.write(block.data)
+        file.write(block)
 
 
 def _npy_header(array: ConvertedArray) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _write_safetensors(path: Path, arrays: Arrays, advance: Advance) -> None:
         for name, array in arrays.items():
             offsets[name] = scratch.seek(-(-scratch.tell() // ALIGNMENT) * ALIGNMENT)
             for block in array.blocks():
-                scratch.write(block.data)
+                scratch.write(block)
             advance()
         scratch.write(b"\0")  # nothing at all cannot be mapped
         scratch.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from atbprobe_rules.dump.dump_error import DumpError
 from atbprobe_rules.dump.plain_files import read_small_file
 from atbprobe_rules.dump.statistic_file import STATISTIC_FILE, StatisticRow
 from atbprobe_rules.dump.stored_names import OpComponent, Side, TensorName
-from atbprobe_rules.dump.tensor import Tensor
+from atbprobe_rules.dump.tensor_file import TensorFile
 
 if TYPE_CHECKING:
+    from atbprobe_rules.dump.tensor import Tensor
     from atbprobe_rules.dump.tree import Round
 
 PARAM_FILE = "op_param.json"
@@ -24,12 +26,20 @@ MOST_PARAM_BYTES = 64 << 20
 
 @dataclass(eq=False)
 class StoredTensor:
-    """One tensor of a round: its .bin, its row in statistic.csv, or both."""
+    """One tensor of a round: its .bin, its row in statistic.csv, or both.
+
+    `file` is where the .bin is, None without one; as `path`, but not taken apart yet, which costs more than all else
+    that reading a tree does.
+    """
 
     op: Op
     name: TensorName
-    path: Path | None = None
+    file: str | None = None
     row: StatisticRow | None = None
+
+    @property
+    def path(self) -> Path | None:
+        return None if self.file is None else Path(self.file)
 
     @property
     def side(self) -> Side:
@@ -48,7 +58,7 @@ class StoredTensor:
     @property
     def is_missing(self) -> bool:
         """Whether statistic.csv tells of a .bin that is not there."""
-        return self.path is None and self.row is not None and self.row.path is not None
+        return self.file is None and self.row is not None and self.row.path is not None
 
     @property
     def full_name(self) -> str:
@@ -61,21 +71,27 @@ class StoredTensor:
         DumpError if there is none, because only statistics were kept or it is missing, or if it is damaged: the format
         has no checksum, but statistic.csv tells type and shape once more.
         """
-        if self.path is None:
+        from atbprobe_rules.dump.tensor import Tensor  # and numpy, which a tree is read without
+
+        return Tensor.of(self.open_file())
+
+    def open_file(self) -> TensorFile:
+        """As `load`, without the elements."""
+        if self.file is None:
             reason = "is missing" if self.is_missing else "was not kept, only its statistics"
             raise DumpError(self.op.path / self.side.folder / self.name.file, f"the file {reason}")
-        tensor = Tensor.open(self.path, round_folder=self.op.round.path, follow_link=False)
-        if self.row is not None and not self._is_told_by(self.row, tensor):
+        file = TensorFile.open(self.file, round_folder=self.op.round.path, follow_link=False)
+        if self.row is not None and not self.is_told_as(file.dtype, file.shape):
             reason = f"{STATISTIC_FILE} has another type or shape for it ({self.row.dtype} {self.row.shape})"
-            raise DumpError(self.path, reason)
-        return tensor
+            raise DumpError(self.file, reason)
+        return file
 
-    @staticmethod
-    def _is_told_by(row: StatisticRow, tensor: Tensor) -> bool:
-        return row.dtype == tensor.dtype and row.shape in (None, tensor.shape)
+    def is_told_as(self, dtype: str, shape: tuple[int, ...]) -> bool:
+        """Whether its row, if there is one, has this type and shape."""
+        return self.row is None or (self.row.dtype == dtype and self.row.shape in (None, shape))
 
     def __repr__(self) -> str:
-        kept = "data" if self.path is not None else "missing" if self.is_missing else "statistics only"
+        kept = "data" if self.file is not None else "missing" if self.is_missing else "statistics only"
         return f"<{printable(self.full_name)}, {kept}>"
 
 
@@ -102,17 +118,27 @@ class Op:
     @property
     def ids(self) -> str:
         """Its id path: `2_1`."""
-        return "_".join(str(component.id) for component in self.components if component.id is not None)
+        return "_".join(map(str, self.id_path))
 
-    @property
+    @cached_property
+    def id_path(self) -> tuple[int, ...]:
+        """The ids from the layer-level operation on; a component without one is the rest of a name with a slash."""
+        return tuple(component.id for component in self.components if component.id is not None)
+
+    @cached_property
     def full_name(self) -> str:
         """`2_Prefill_layer/1_Attention`."""
         return "/".join(map(str, self.components))
 
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The names of its folder and of those above it, below the round's."""
+        return tuple(component.folder for component in self.components)
+
     @property
     def path(self) -> Path:
         """Its folder, which is there if data or parameters were kept."""
-        return self.round.path.joinpath(*(component.folder for component in self.components))
+        return self.round.path.joinpath(*self.folders)
 
     @property
     def is_kernel(self) -> bool:

@@ -19,11 +19,10 @@ def open_dump(path: str | os.PathLike[str]) -> Dump:
     Only the names of devices are read at once. Raises DumpError if the folder is none of these.
     """
     given = folder = Path(path)
-    children = folders_in(folder)
     for name in ("atb_dump_data", "data"):
         if (folder / name).is_dir() and not _is_round(folder, ()):
             folder = folder / name
-            children = folders_in(folder)
+    children = [] if (folder / STATISTIC_FILE).is_file() else folders_in(folder)
     if _is_device(folder, children):
         return Dump(given, [Device(folder, ProcessName.of_folder(folder.name))])
     if _is_round(folder, children):

@@ -58,38 +58,41 @@ def read_round(one: Round) -> RoundContent:
 
 
 class _Tree:
-    """The operations of a round while they are put together, by the names of their folders."""
+    """The operations of a round while they are put together, by the names of their folders.
+
+    Folders are texts here: taking paths apart would cost more than the rest.
+    """
 
     def __init__(self, one: Round, problems: list[DumpError]) -> None:
         self._round = one
         self._problems = problems
         self._ops: dict[tuple[str, ...], Op] = {}
-        self._tensors: dict[tuple[tuple[str, ...], TensorName], StoredTensor] = {}
+        self._tensors: dict[tuple[Op, bool, str], StoredTensor] = {}
         self._by_names: dict[tuple[tuple[str, ...], tuple[int, ...]], Op] = {}
         self.roots: list[Op] = []
         self.tensors: list[StoredTensor] = []
 
     def scan(self) -> None:
-        waiting: list[tuple[Path, tuple[OpComponent, ...]]] = [(self._round.path, ())]
+        """Find all files."""
+        waiting: list[tuple[str, tuple[str, ...]]] = [(str(self._round.path), ())]
         while waiting:
-            folder, components = waiting.pop()
-            side = folder.name if folder.name in _SIDES and len(components) > 1 else ""
+            folder, names = waiting.pop()
+            side = names[-1] if len(names) > 1 and names[-1] in _SIDES else ""
             for entry in self._entries(folder):
                 if entry.is_dir(follow_symlinks=False):
-                    if len(components) < MOST_DEPTH:
-                        component = OpComponent.of_folder(entry.name)
-                        waiting.append((folder / entry.name, (*components, component)))
-                elif entry.name == PARAM_FILE and components:
-                    self._op(components)
+                    if len(names) < MOST_DEPTH:
+                        waiting.append((entry.path, (*names, entry.name)))
+                elif entry.name == PARAM_FILE and names:
+                    self._op(names)
                 elif side and entry.is_file(follow_symlinks=False):
-                    self._add_file(folder / entry.name, components[:-1])
+                    self._add_file(entry.path, side, entry.name, names[:-1])
 
-    def _add_file(self, path: Path, components: tuple[OpComponent, ...]) -> None:
-        name = TensorName.of_file(path.parent.name, path.name)
+    def _add_file(self, path: str, side: str, file: str, folders: tuple[str, ...]) -> None:
+        name = TensorName.of_file(side, file)
         if name is not None:
-            self._tensor(self._op(components), name).path = path
+            self._tensor(self._op(folders), name).file = path
 
-    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         """All but hidden ones, which are of files that are being written."""
         try:
             with os.scandir(folder) as entries:
@@ -101,18 +104,26 @@ class _Tree:
     def add_rows(self, rows: Iterable[StatisticRow]) -> None:
         """Give tensors their rows; a tensor that was saved twice has two, of which the second is about its file."""
         for row in rows:
-            components = self._components(row)
-            op = self._op(components)
-            for depth, parent in enumerate(_lineage(op)):
-                parent.components = components[: depth + 1]
-            self._by_names[row.address.names, row.address.ids] = op
-            self._tensor(op, row.address.tensor).row = row
+            self._tensor(self._op_of(row), row.address.tensor).row = row
+
+    def _op_of(self, row: StatisticRow) -> Op:
+        """The op that a row is about, which gets its true names from it."""
+        key = (row.address.names, row.address.ids)
+        known = self._by_names.get(key)
+        if known is not None and (row.path is None or _folders_in(row) == known.folders):
+            return known
+        components = self._components(row)
+        op = self._op(tuple(component.folder for component in components))
+        for depth, parent in enumerate(_lineage(op)):
+            parent.components = components[: depth + 1]
+        self._by_names[key] = op
+        return op
 
     def _components(self, row: StatisticRow) -> tuple[OpComponent, ...]:
         """The true names from the row, with the folders' names where the row's path tells them."""
         names, ids = row.address.names, row.address.ids
         if row.path is not None:
-            folders = row.path.split("/")[-len(names) - 2 : -2]
+            folders = _folders_in(row)
             if len(folders) == len(names) and all(map(_is_called, folders, names)):
                 return tuple(
                     OpComponent(OpComponent.of_folder(folder).id, name, folder)
@@ -124,19 +135,20 @@ class _Tree:
         padded = (*ids, *(None for _ in names))
         return tuple(OpComponent.of_name(number, name) for number, name in zip(padded, names, strict=False))
 
-    def _op(self, components: tuple[OpComponent, ...]) -> Op:
-        key = tuple(component.folder for component in components)
-        op = self._ops.get(key)
+    def _op(self, folders: tuple[str, ...]) -> Op:
+        op = self._ops.get(folders)
         if op is None:
-            parent = self._op(components[:-1]) if len(components) > 1 else None
-            op = self._ops[key] = Op(self._round, components, parent)
+            parent = self._op(folders[:-1]) if len(folders) > 1 else None
+            above = () if parent is None else parent.components
+            components = (*above, OpComponent.of_folder(folders[-1]))
+            op = self._ops[folders] = Op(self._round, components, parent)
             (self.roots if parent is None else parent.children).append(op)
             ids = tuple(component.id for component in components if component.id is not None)
             self._by_names.setdefault((tuple(component.name for component in components), ids), op)
         return op
 
     def _tensor(self, op: Op, name: TensorName) -> StoredTensor:
-        key = (tuple(component.folder for component in op.components), name)
+        key = (op, name.side is Side.INPUT, name.label)
         tensor = self._tensors.get(key)
         if tensor is None:
             tensor = self._tensors[key] = StoredTensor(op, name)
@@ -161,6 +173,12 @@ class _Tree:
         for op in self._ops.values():
             op.children.sort(key=lambda child: begun.get(id(child), last))
         self.roots.sort(key=lambda root: begun.get(id(root), last))
+
+
+def _folders_in(row: StatisticRow) -> tuple[str, ...]:
+    """The names of the folders that a row's path has in the place of its operations."""
+    assert row.path is not None
+    return tuple(row.path.split("/")[-len(row.address.names) - 2 : -2])
 
 
 def _is_called(folder: str, name: str) -> bool:

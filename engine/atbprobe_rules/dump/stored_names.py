@@ -7,7 +7,6 @@ A component without an id is the rest of a name that holds a slash.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -129,6 +128,8 @@ def disk_name(component: str) -> str:
     raw = os.fsencode(component)
     name = raw.replace(b"\0", b"%00")
     if len(name) > MOST_NAME_BYTES:
+        import hashlib  # which few dumps need, and takes longer to import than the rest of reading one
+
         name = _cut_at_character(name, KEPT_BYTES) + b"~" + hashlib.sha256(raw).hexdigest()[:16].encode()
     return os.fsdecode(name)
 

@@ -35,6 +35,16 @@ class Round:
         return round_number(self.path.name)
 
     @cached_property
+    def name(self) -> str:
+        """That of its folder."""
+        return self.path.name
+
+    @cached_property
+    def process(self) -> str:
+        """The name of the folder that it is in: `0_1234`."""
+        return self.path.parent.name
+
+    @cached_property
     def _content(self) -> RoundContent:
         return read_round(self)
 

@@ -1,0 +1,64 @@
+// What Python calls, without its lock: engine/atbprobe_rules/compare/pair_sums.py has the same structs.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "pair_loop.h"
+
+namespace {
+
+enum class Side : uint32_t { kNone, kGolden, kTarget };
+
+// `error` is an errno; 0 if the file ends at `offset`, before all of its data.
+struct ReadFailure {
+    Side side;
+    int32_t error;
+    uint64_t offset;
+};
+
+static_assert(sizeof(ReadFailure) == 16);
+
+struct FilePart {
+    int descriptor;
+    uint64_t offset;
+};
+
+bool fill(Side side, const FilePart& part, std::byte* room, size_t bytes, ReadFailure* failure) {
+    for (size_t filled = 0; filled < bytes;) {
+        const uint64_t offset = part.offset + filled;
+        const ssize_t got = pread(part.descriptor, room + filled, bytes - filled, static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            *failure = {side, got < 0 ? errno : 0, offset};
+            return false;
+        }
+        filled += static_cast<size_t>(got);
+    }
+    return true;
+}
+
+}  // namespace
+
+// Adds the elements in `bytes` of two files from their offsets on, read in parts that fit half of `room`, which holds
+// one element of either side at least. False, with `failure`, if one cannot be read; for a type that is not computed
+// here `failure` is of no side.
+extern "C" __attribute__((visibility("default"))) bool atbprobe_add_files(
+    const atbprobe::ElementForm* form, int golden, uint64_t golden_offset, int target, uint64_t target_offset,
+    uint64_t bytes, void* room, uint64_t room_bytes, atbprobe::PairSums* sums, ReadFailure* failure) {
+    const size_t size = atbprobe::element_size(*form);
+    *failure = {Side::kNone, 0, 0};
+    if (size == 0) return false;
+    const uint64_t part_bytes = room_bytes / 2 / size * size;
+    auto* golden_room = static_cast<std::byte*>(room);
+    std::byte* target_room = golden_room + part_bytes;
+    for (uint64_t done = 0; done < bytes;) {
+        const uint64_t left = bytes - done;
+        const size_t part = left < part_bytes ? left : part_bytes;
+        if (!fill(Side::kGolden, {golden, golden_offset + done}, golden_room, part, failure)) return false;
+        if (!fill(Side::kTarget, {target, target_offset + done}, target_room, part, failure)) return false;
+        atbprobe::add_pair(*form, golden_room, target_room, part / size, sums);
+        done += part;
+    }
+    return true;
+}
