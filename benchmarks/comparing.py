@@ -6,6 +6,7 @@ differ by a rounding or so.
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -87,6 +88,11 @@ def _write(workload: Workload, rounds: dict[str, Path]) -> None:
         (rounds[side] / "statistic.csv").write_text("\n".join(rows[side]) + "\n", encoding="utf-8")
 
 
+def _as_installed() -> dict[str, str]:
+    """The environment, but for what keeps Python from storing what it has compiled: pip stores it at installation."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def ours(rounds: dict[str, Path]) -> float:
     """Seconds of the whole command, without reports."""
     program = [sys.executable, "-m", "atbprobe_rules", "compare", *map(str, (rounds["golden"], rounds["target"]))]
@@ -119,7 +125,7 @@ def reading(rounds: dict[str, Path]) -> float:
 
 def _timed(program: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
     start = time.perf_counter()
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=_as_installed())
     return time.perf_counter() - start, done
 
 
@@ -127,6 +133,7 @@ def measure(workload: Workload, rounds: int) -> dict[str, Any]:
     """Medians in seconds, in turns; ratios are those of the same turn. Without the peer its values are None."""
     turns = []
     with dumps(workload) as places:
+        ours(places)  # of which only what Python compiles is left
         for _ in range(rounds):
             turns.append((ours(places), peer(places) if command_line_is_here() else None, reading(places)))
     return {

@@ -31,7 +31,7 @@ from atbprobe_rules.compare.side_statistics import NO_STATISTICS, SideStatistics
 _NORM_EPSILON = sys.float_info.epsilon
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Golden against target. `largest` is the largest finite magnitude in golden, the scale of `max_absolute_error`.
 

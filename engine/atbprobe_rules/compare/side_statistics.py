@@ -14,7 +14,7 @@ from atbprobe_rules.dump.statistic_file import Number, StatisticRow
 NAMES = ("max", "min", "mean", "norm")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SideStatistics:
     """Of one tensor: as in statistic.csv, with NaN where the data has one. None: not defined for the type."""
 

@@ -71,7 +71,7 @@ class TensorSource:
         return SideOutcome(dtype, shape, self.statistics)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SideOutcome:
     """What one side turned out to be."""
 
@@ -80,7 +80,7 @@ class SideOutcome:
     statistics: SideStatistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PairOutcome:
     """The verdict and what it rests on: `metrics` where both sides have data, else the statistics of the two."""
 
