@@ -56,7 +56,7 @@ void add_to(SideSums* sums, SideSums block) {
 // How the elements of one type are read, each of which is of one or two real `parts`. The sums of one side of the types
 // that models compute in need no doubles.
 struct ElementLoops {
-    size_t size;  // of a part
+    size_t bits;  // of a part
     size_t parts;
     ConvertBlock convert;
     SideSums (*side)(const std::byte* data, size_t count);  // null: of the doubles
@@ -64,7 +64,7 @@ struct ElementLoops {
 
 template <typename Element>
 ElementLoops loops_of(size_t parts = 1) {
-    ElementLoops loops{Element::kSize, parts, convert_block<Element>(best_vector_version()), nullptr};
+    ElementLoops loops{Element::kSize * 8, parts, convert_block<Element>(best_vector_version()), nullptr};
     if constexpr (std::is_same_v<typename Element::Value, float>) loops.side = side_sums<Element>;
     return loops;
 }
@@ -108,29 +108,35 @@ ElementLoops loops_of_type(uint32_t dtype) {
     }
 }
 
+ElementLoops loops_of(const ElementForm& form) {
+    if (form.table == nullptr) return loops_of_type(form.dtype);
+    const size_t bits = form.packed_bits != 0 ? form.packed_bits : 8;
+    return {bits, 1, nullptr, nullptr};
+}
+
 class PairLoop {
   public:
     PairLoop(const ElementForm& form, PairSums* sums)
         : form_(form),
-          loops_(loops_of_type(form.dtype)),
+          loops_(loops_of(form)),
           side_(side_block(best_vector_version())),
           difference_(difference_block(best_vector_version())),
-          sums_(sums) {
-        if (form.table != nullptr) loops_ = {1, 1, nullptr, nullptr};
-    }
+          sums_(sums) {}
 
+    // A block begins at a whole byte, however many elements are packed in one.
     void add(const std::byte* golden, const std::byte* target, uint64_t elements) {
         const uint64_t count = elements * loops_.parts;
         for (uint64_t done = 0; done < count; done += kBlock) {
             const uint64_t left = count - done;
             const size_t block = left < kBlock ? static_cast<size_t>(left) : kBlock;
-            add_block(golden + done * loops_.size, target + done * loops_.size, block);
+            const uint64_t offset = done * loops_.bits / 8;
+            add_block(golden + offset, target + offset, block);
         }
     }
 
   private:
     void add_block(const std::byte* golden, const std::byte* target, size_t count) {
-        bool is_same = std::memcmp(golden, target, count * loops_.size) == 0;
+        bool is_same = std::memcmp(golden, target, (count * loops_.bits + 7) / 8) == 0;
         if (!is_same || loops_.side == nullptr) convert(golden, count, golden_);
         if (!is_same) convert(target, count, target_);
         if (!is_same && form_.is_by_value != 0) is_same = std::memcmp(golden_, target_, count * sizeof(double)) == 0;
@@ -151,9 +157,20 @@ class PairLoop {
     void convert(const std::byte* data, size_t count, double* values) const {
         if (form_.table == nullptr) {
             loops_.convert(data, count, values);
-            return;
+        } else if (form_.packed_bits != 0) {
+            unpack(data, count, values);
+        } else {
+            for (size_t i = 0; i < count; ++i) values[i] = form_.table[static_cast<uint8_t>(data[i])];
         }
-        for (size_t i = 0; i < count; ++i) values[i] = form_.table[static_cast<uint8_t>(data[i])];
+    }
+
+    void unpack(const std::byte* data, size_t count, double* values) const {
+        const size_t bits = form_.packed_bits;
+        const unsigned mask = (1U << bits) - 1;
+        for (size_t i = 0; i < count; ++i) {
+            const auto byte = static_cast<unsigned>(data[i * bits / 8]);
+            values[i] = form_.table[byte >> (i * bits % 8) & mask];
+        }
     }
 
     SideSums side_sums_of(const std::byte* data, const double* values, size_t count) const {
@@ -209,10 +226,9 @@ class PairLoop {
 
 }  // namespace
 
-size_t element_size(const ElementForm& form) {
-    if (form.table != nullptr) return 1;
-    const ElementLoops loops = loops_of_type(form.dtype);
-    return loops.size * loops.parts;
+size_t element_bits(const ElementForm& form) {
+    const ElementLoops loops = loops_of(form);
+    return loops.bits * loops.parts;
 }
 
 void add_pair(const ElementForm& form, const std::byte* golden, const std::byte* target, uint64_t count,

@@ -30,7 +30,7 @@ struct PairSums {
     uint64_t mismatches;
     uint64_t below_1000th;
     uint64_t below_200th;
-    uint64_t differing_blocks;  // that are not the same to the bit
+    uint64_t differing_blocks;  // that are not the same to the bit, or by value where that is what counts
 };
 
 static_assert(sizeof(PairSums) == 160);

@@ -102,6 +102,7 @@ bool read_whole(const char* path, char* room, size_t room_bytes, std::string_vie
     return is_whole;
 }
 
+// Of a type whose elements are of whole bytes.
 bool is_whole_tensor(const Header& header, size_t element_bytes, size_t file_bytes) {
     uint64_t least = 0;
     return header.length + header.data_bytes == file_bytes && header.data_bytes % element_bytes == 0 &&
@@ -118,8 +119,10 @@ struct SmallPair {
     char dims[atbprobe::kMostDimensions * (atbprobe::kSizeDigits + 1)];
 };
 
-// Adds the elements of two files that fit half of `room` each; `forms` are by dtype, those of plain types first. False,
-// with nothing added, for any pair that is not usual.
+static_assert(sizeof(SmallPair) == 648);
+
+// Adds the elements of two files that fit half of `room` each; `forms` are by the number of the dtype; one
+// without bits stands where a number has no plain type. False, with nothing added, for any pair that is not usual.
 extern "C" __attribute__((visibility("default"))) bool atbprobe_add_small_files(
     const atbprobe::ElementForm* forms, uint32_t form_count, const char* golden, const char* target, void* room,
     uint64_t room_bytes, atbprobe::PairSums* sums, SmallPair* pair) {
@@ -139,7 +142,7 @@ extern "C" __attribute__((visibility("default"))) bool atbprobe_add_small_files(
         return false;
     }
     const ElementForm& form = forms[header.dtype];
-    const size_t size = element_size(form);
+    const size_t size = element_bits(form) / 8;
     if (size == 0 || !is_whole_tensor(header, size, one.size()) || !is_whole_tensor(other_header, size, other.size())) {
         return false;
     }

@@ -103,7 +103,7 @@ int main(int count, char**) {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
         pthread_t thread;
-        if (pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN) != 0 ||
+        if (pthread_attr_setstacksize(&attributes, static_cast<size_t>(PTHREAD_STACK_MIN)) != 0 ||
             pthread_create(&thread, &attributes, save_some, &host) != 0) {
             return 2;
         }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +193,84 @@ def test_threads_end_with_the_block(tmp_path: Path) -> None:
     assert threading.active_count() == before
 
 
-def test_a_comparison_that_is_given_up_does_not_wait_for_its_tensor(tmp_path: Path) -> None:
-    for side, number in (("golden", 0), ("target", 1)):
-        put(tmp_path / side / "0/2_A" / FILE, stored(np.full(400_000, number), np.float32, 0))
-    pair = [TensorSource(next(open_dump(tmp_path / side / "0").rounds).tensors[0]) for side in ("golden", "target")]
+LARGE = {
+    "one type": (stored(np.zeros(600_000), np.float32, 0), stored(np.ones(600_000), np.float32, 0)),
+    "two types": (stored(np.zeros(600_000), np.float32, 0), stored(np.ones(600_000), np.float16, 1)),
+    "packed": (bin_file(bytes(600_000), 29, "1200000"), bin_file(b"\1" * 600_000, 29, "1200000")),
+    "not decoded": (bin_file(bytes(600_000), 13, "600000"), bin_file(bytes(599_999) + b"\1", 13, "600000")),
+}
+
+
+def large_pair(folder: Path, kind: str) -> tuple[TensorSource, TensorSource]:
+    golden, target = (
+        TensorSource(next(open_dump(put(folder / side / "0/2_A" / FILE, content).parents[2]).rounds).tensors[0])
+        for side, content in zip(("golden", "target"), LARGE[kind], strict=True)
+    )
+    return golden, target
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_comparison_that_is_given_up_does_not_go_on(tmp_path: Path, kind: str) -> None:
     with pytest.raises(CancelledError):
-        compare_pair(*pair, Thresholds(), lambda: True)
+        compare_pair(*large_pair(tmp_path, kind), Thresholds(), lambda: True)
+
+
+def sparse_file(path: Path, dtype: int, elements: int, bits: int) -> Path:
+    """A .bin full of zeros, which take no place on the disk."""
+    size = elements * bits // 8
+    put(path, bin_file(b"", dtype, str(elements)).replace(b"Length=0", b"Length=%d" % size))
+    path.write_bytes(path.read_bytes().replace(b"data=0,0", b"data=0,%d" % size))
+    os.truncate(path, path.stat().st_size + size)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("golden", "target"),
+    [((0, 32), (0, 32)), ((0, 32), (1, 16)), ((29, 4), (29, 4)), ((13, 8), (13, 8))],
+    ids=["one type", "two types", "packed", "not decoded"],
+)
+def test_no_tensor_is_in_memory_as_a_whole(tmp_path: Path, golden: tuple[int, int], target: tuple[int, int]) -> None:
+    elements = 1 << 25
+    pair = []
+    for side, (dtype, bits) in (("golden", golden), ("target", target)):
+        path = sparse_file(tmp_path / side / "0/2_A" / FILE, dtype, elements, bits)
+        pair.append(TensorSource(next(open_dump(path.parents[2]).rounds).tensors[0]))
+    tracemalloc.start()
+    try:
+        found = compare_pair(*pair, Thresholds())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.verdict.equal
+    assert peak < 8 << 20
+
+
+@pytest.mark.parametrize("kind", ["two types", "not decoded"])
+def test_a_file_that_is_cut_meanwhile_is_a_verdict(tmp_path: Path, kind: str) -> None:
+    golden, target = large_pair(tmp_path, kind)
+
+    def cut() -> bool:
+        assert target.tensor.path is not None
+        os.truncate(target.tensor.path, 1000)
+        return False
+
+    found = compare_pair(golden, target, Thresholds(), cut)
+    assert found.verdict is Verdict.UNREADABLE
+    assert "cut short" in found.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("golden", "target"),
+    [
+        (stored(np.arange(4), np.int32, 3), stored(np.arange(4), np.int64, 9)),
+        (stored(np.arange(2), np.bool_, 12), stored(np.arange(2), np.uint8, 4)),
+        (bin_file(np.ones(4, np.float16).tobytes(), 33, "2"), stored(np.full(2, 1 + 1j), np.complex64, 16)),
+        (bin_file(b"\x05", 30, "8"), stored([1, 0, 1, 0, 0, 0, 0, 0], np.uint8, 4)),
+        (bin_file(b"\x08", 34, "1"), stored([1.0], np.float32, 0)),
+    ],
+    ids=["int32 and int64", "bool and uint8", "complex32 and complex64", "packed and uint8", "hifloat8 and float"],
+)
+def test_the_same_numbers_of_two_types_are_equal_and_not_identical(
+    tmp_path: Path, golden: bytes, target: bytes
+) -> None:
+    assert outcome(tmp_path, golden, target).verdict is Verdict.EQUAL

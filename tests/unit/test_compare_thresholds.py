@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atbprobe_rules.compare.array_sums import compare_arrays
 from atbprobe_rules.compare.side_statistics import SideStatistics, difference, relative_percent
 from atbprobe_rules.compare.thresholds import (
     DEFAULTS,
@@ -22,6 +21,7 @@ from atbprobe_rules.compare.thresholds import (
     statistics_violations,
     violations,
 )
+from compared_arrays import compare_arrays
 
 
 def violated(golden: list[Any], target: list[Any], dtype: Any, limits: Limits) -> tuple[str, ...]:

@@ -10,28 +10,27 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from atbprobe_rules.cli.compare_text import LISTED
 from atbprobe_rules.cli.words import counted
 from atbprobe_rules.compare.comparison import ComparedTensor, TensorPlace
 from atbprobe_rules.diagnostics import printable
 
-_SHOWN = 20
-
 
 def print_tensors(tensors: Sequence[ComparedTensor]) -> None:
-    """Print how far apart the first twenty are, and the reasons of their verdicts."""
+    """Print how far apart the first LISTED are, and the reasons of their verdicts."""
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 1))
     table.add_column("tensor", overflow="fold")
     for title in ("cosine", "distance", "max abs.", "max rel.", "<1/1000"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for tensor in tensors[:_SHOWN]:
+    for tensor in tensors[:LISTED]:
         table.add_row(*(Text(printable(text)) for text in _row(tensor)))
     Console(highlight=False).print(table)
-    for tensor in tensors[:_SHOWN]:
+    for tensor in tensors[:LISTED]:
         if tensor.outcome.reasons:
             click.echo(printable(f"  {_short(tensor.golden)}: {'; '.join(tensor.outcome.reasons)}"))
-    if len(tensors) > _SHOWN:
-        click.echo(printable(f"  and {counted(len(tensors) - _SHOWN, 'more tensor')}"))
+    if len(tensors) > LISTED:
+        click.echo(printable(f"  and {counted(len(tensors) - LISTED, 'more tensor')}"))
 
 
 def _row(tensor: ComparedTensor) -> list[str]:

@@ -14,7 +14,7 @@ from atbprobe_rules.compare.tensor_pair import Verdict
 from atbprobe_rules.diagnostics import printable
 
 _WRONG_SHOWN = 10
-_LISTED = 20
+LISTED = 20
 
 _JUDGED = {Verdict.IDENTICAL: "equal to the bit", Verdict.EQUAL: "equal", Verdict.DIFFERS: "differs"}
 
@@ -127,7 +127,7 @@ def _print_listed(title: str, lines: Sequence[str]) -> None:
     if not lines:
         return
     _say(title)
-    for line in lines[:_LISTED]:
+    for line in lines[:LISTED]:
         _say(f"  {line}")
-    if len(lines) > _LISTED:
-        _say(f"  and {len(lines) - _LISTED:,} more: --json has them all")
+    if len(lines) > LISTED:
+        _say(f"  and {len(lines) - LISTED:,} more: --json has them all")

@@ -1,6 +1,6 @@
 """How far two tensors are apart, in double, by what was added up over them in one pass.
 
-Two tensors of one type are added up by a native loop (`pair_sums`), others by numpy (`array_sums`). Every block is
+Two tensors of one type are added up by a native loop (`native_loop`), others by numpy (`array_sums`). Every block is
 converted to double and its sums, extremes and counts are added up; nothing as large as a tensor is ever made. Blocks
 whose bytes are equal, by far the most of two runs of one model, cost the statistics of one side only.
 
@@ -74,7 +74,7 @@ def metrics_of(sums: PairSums, *, is_one_type: bool, is_complex: bool) -> Metric
         elements=sums.elements,
         identical=sums.differing_blocks == 0 and is_one_type,
         mismatches=sums.mismatches,
-        cosine=_cosine(sums.product, golden_norm, target_norm) if some else None,
+        cosine=_cosine(sums, golden_norm, target_norm) if some else None,
         euclidean_distance=math.sqrt(sums.squared_distance) if some else None,
         max_absolute_error=sums.largest_absolute if some else None,
         max_relative_error=sums.largest_relative if some else None,
@@ -87,13 +87,15 @@ def metrics_of(sums: PairSums, *, is_one_type: bool, is_complex: bool) -> Metric
     )
 
 
-def _cosine(product: float, golden_norm: float, target_norm: float) -> float | None:
+def _cosine(sums: PairSums, golden_norm: float, target_norm: float) -> float | None:
     if golden_norm <= _NORM_EPSILON and target_norm <= _NORM_EPSILON:
         return 1.0
     norms = golden_norm * target_norm
     if golden_norm <= _NORM_EPSILON or target_norm <= _NORM_EPSILON or not math.isfinite(norms):
         return None
-    return max(-1.0, min(1.0, product / norms))
+    if sums.product == sums.golden_squares == sums.target_squares:
+        return 1.0  # whatever is lost in the roots
+    return max(-1.0, min(1.0, sums.product / norms))
 
 
 def _statistics(side: SideSums, elements: int) -> SideStatistics:

@@ -25,17 +25,19 @@ DOUBLE_EPSILON = 2.0**-52
 _ROOM_BYTES = 512 << 10
 """What both sides are read into, part by part: it lies in the second cache."""
 
-_CALL_BYTES = 64 << 20
-"""Of each side in one call: nobody waits longer for the end of a comparison that was given up."""
+_CALL_ELEMENTS = 1 << 24
+"""In one call: nobody waits longer for the end of a comparison that was given up."""
 
 _NO_TYPE = (1 << 32) - 1
 _MOST_DIMS_BYTES = 640
+_GOLDEN = 1
 
 
 class _ElementForm(ctypes.Structure):
     _fields_ = [
         ("dtype", ctypes.c_uint32),
-        ("is_by_value", ctypes.c_uint32),
+        ("is_by_value", ctypes.c_uint16),
+        ("packed_bits", ctypes.c_uint16),
         ("table", ctypes.c_void_p),
         ("epsilon", ctypes.c_double),
     ]
@@ -90,10 +92,9 @@ def add_small_files(golden: str, target: str) -> SmallPair | None:
     room = _room()
     forms = _plain_forms()
     found = _SmallPair()
-    try:
-        paths = os.fsencode(golden), os.fsencode(target)
-    except ValueError:  # no name that a file can have
+    if "\0" in golden + target:  # where C would take the path to end
         return None
+    paths = os.fsencode(golden), os.fsencode(target)
     if not _library().atbprobe_add_small_files(
         forms, len(forms), *paths, room, len(room), ctypes.byref(sums), ctypes.byref(found)
     ):
@@ -106,12 +107,6 @@ def _shape(dims: bytes) -> tuple[int, ...]:
     return tuple(map(int, dims.split(b","))) if dims else ()
 
 
-def has_loop(tensor: TensorFile) -> bool:
-    """Whether the elements of a tensor are of a type that `add_files` takes, one to a byte or more."""
-    kind = tensor.element_type
-    return kind.is_readable and not tensor.stored_elements()[0]
-
-
 def relative_epsilon(element_type: ElementType) -> float:
     """What stands for a golden value of zero in a relative error; of complex numbers it is that of their parts."""
     bits = element_type.bits // 2 if element_type.is_complex else element_type.bits
@@ -121,24 +116,28 @@ def relative_epsilon(element_type: ElementType) -> float:
 def add_files(
     sums: PairSums, golden: TensorFile, target: TensorFile, cancelled: Callable[[], bool] = lambda: False
 ) -> None:
-    """Add all elements of two tensors of one type that `has_loop` and one number of bytes, without the interpreter.
+    """Add all elements of two tensors of one type, which must be readable, and of one number of bytes.
 
     DumpError or OSError if a file cannot be read, or is not any more what it was; CancelledError.
     """
-    loop = _loop_of(golden.element_type)
+    packed, count = golden.stored_elements()
+    kind = golden.element_type
+    bits = kind.bits if packed else kind.unpacked_bytes(8)
+    loop = _loop_of(kind, packed)
     failure = _ReadFailure()
     room = _room()
     with golden.home.opened() as one, target.home.opened() as other:
-        for begin in range(0, golden.nbytes, _CALL_BYTES):
+        for begin in range(0, count, _CALL_ELEMENTS):
             if cancelled():
                 raise CancelledError
-            places = (golden.home.header.length + begin, target.home.header.length + begin)
-            size = min(_CALL_BYTES, golden.nbytes - begin)
+            offset = begin * bits // 8
+            places = (golden.home.header.length + offset, target.home.header.length + offset)
+            part = min(_CALL_ELEMENTS, count - begin)
             if not _library().atbprobe_add_files(
-                *(ctypes.byref(loop.form), one, places[0], other, places[1], size, room, len(room)),
+                *(ctypes.byref(loop.form), one, places[0], other, places[1], part, room, len(room)),
                 *(ctypes.byref(sums), ctypes.byref(failure)),
             ):
-                raise _error(failure, golden if failure.side == 1 else target)
+                raise _error(failure, golden if failure.side == _GOLDEN else target)
 
 
 def _error(failure: _ReadFailure, tensor: TensorFile) -> Exception:
@@ -149,13 +148,13 @@ def _error(failure: _ReadFailure, tensor: TensorFile) -> Exception:
 
 
 @functools.cache
-def _loop_of(element_type: ElementType) -> _Loop:
+def _loop_of(element_type: ElementType, packed: bool) -> _Loop:
     if _is_plain(element_type):
         return _Loop(_form(element_type))
     table = _values_of_bytes(element_type)
-    return _Loop(
-        _ElementForm(_NO_TYPE, element_type.is_coded, table.ctypes.data, relative_epsilon(element_type)), table
-    )
+    packed_bits = element_type.bits if packed else 0
+    epsilon = relative_epsilon(element_type)
+    return _Loop(_ElementForm(_NO_TYPE, element_type.is_coded, packed_bits, table.ctypes.data, epsilon), table)
 
 
 def _is_plain(element_type: ElementType) -> bool:
@@ -165,14 +164,14 @@ def _is_plain(element_type: ElementType) -> bool:
 
 
 def _form(element_type: ElementType) -> _ElementForm:
-    return _ElementForm(element_type.number, element_type.number == BOOL, None, relative_epsilon(element_type))
+    return _ElementForm(element_type.number, element_type.number == BOOL, 0, None, relative_epsilon(element_type))
 
 
 @functools.cache
 def _plain_forms() -> ctypes.Array[_ElementForm]:
     """By number, as far as there is a type of this number and it is plain."""
     kinds = (ELEMENT_TYPES.get(number) for number in range(max(ELEMENT_TYPES) + 1))
-    none = _ElementForm(_NO_TYPE, 0, None, 0.0)
+    none = _ElementForm(_NO_TYPE, 0, 0, None, 0.0)
     forms = [_form(kind) if kind is not None and _is_plain(kind) else none for kind in kinds]
     return (_ElementForm * len(forms))(*forms)
 

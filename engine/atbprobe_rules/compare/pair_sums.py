@@ -24,7 +24,8 @@ class PairSums(ctypes.Structure):
     """Both sides, and what is said of the elements that are finite on both of them.
 
     `magnitude` is the largest one of golden; `mismatches` counts elements that are not finite on one side and not the
-    same on the other; `differing_blocks`, whatever the size of a block, is 0 if and only if all bits are equal.
+    same on the other; `differing_blocks`, whatever the size of a block, is 0 if and only if all bits are equal, of the
+    values where bytes have bits that mean nothing (bool, types of fewer than eight).
     """
 
     _fields_ = [

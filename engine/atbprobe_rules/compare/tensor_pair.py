@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from atbprobe_rules.compare.metrics import Metrics, metrics_of
-from atbprobe_rules.compare.native_loop import CancelledError, add_files, add_small_files, has_loop
+from atbprobe_rules.compare.native_loop import CancelledError, add_files, add_small_files, relative_epsilon
 from atbprobe_rules.compare.pair_sums import PairSums
 from atbprobe_rules.compare.side_statistics import NO_STATISTICS, SideStatistics, statistics_of_row
 from atbprobe_rules.compare.thresholds import Thresholds, statistics_violations, violations
@@ -19,7 +19,7 @@ from atbprobe_rules.dump.tensor_file import TensorFile
 Cancelled = Callable[[], bool]
 
 _BLOCK_BYTES = 64 << 10
-_ARRAY_ELEMENTS = 1 << 20
+_BLOCK_ELEMENTS = 1 << 18
 
 
 class Verdict(Enum):
@@ -141,7 +141,7 @@ def _compare_files(
     if golden.shape != target.shape:
         reasons = (f"shape {_text(golden.shape)} became {_text(target.shape)}",)
     elif not (golden.element_type.is_readable and target.element_type.is_readable):
-        reasons = _compare_bytes(golden, target)
+        reasons = _compare_bytes(golden, target, cancelled)
         identical = not reasons
     elif golden.dtype == target.dtype and golden.nbytes != target.nbytes:
         reasons = (f"{golden.nbytes:,} bytes of data became {target.nbytes:,}",)
@@ -149,7 +149,9 @@ def _compare_files(
         metrics = _measure(golden, target, cancelled)
         identical = metrics.identical
         limits = thresholds.of(golden.dtype, target.dtype, golden_source.coarsest)
-        reasons = violations(metrics, limits, integers=golden.element_type.is_integer)
+        # Of two types nothing is said beyond the values as doubles.
+        integers = golden.element_type.is_integer and golden.dtype == target.dtype
+        reasons = violations(metrics, limits, integers=integers)
     one = _outcome(golden, golden_source, None if metrics is None else metrics.golden)
     other = _outcome(target, target_source, None if metrics is None else metrics.target)
     return PairOutcome(_verdict(reasons, identical), reasons, one, other, metrics)
@@ -164,39 +166,48 @@ def _measure(golden: TensorFile, target: TensorFile, cancelled: Cancelled) -> Me
         if tensor.nbytes * 8 < tensor.size * tensor.element_type.bits:
             shape = f"{_text(tensor.shape)} elements of type {tensor.dtype}"
             raise DumpError(tensor.path, f"{tensor.nbytes:,} bytes of data do not suffice for {shape}")
-    if golden.dtype == target.dtype and has_loop(golden) and has_loop(target):
+    is_complex = golden.element_type.is_complex or target.element_type.is_complex
+    if golden.dtype == target.dtype:
         sums = PairSums()
         add_files(sums, golden, target, cancelled)
-        return metrics_of(sums, is_one_type=True, is_complex=golden.element_type.is_complex)
-    return _measure_arrays(golden, target, cancelled)
+    else:
+        sums = _sums_of_two_types(golden, target, is_complex, cancelled)
+    return metrics_of(sums, is_one_type=golden.dtype == target.dtype, is_complex=is_complex)
 
 
-def _measure_arrays(golden: TensorFile, target: TensorFile, cancelled: Cancelled) -> Metrics:
-    """Blocks of two types do not end at the same elements: both are mapped, or decoded as a whole."""
-    from atbprobe_rules.compare.array_sums import PairMetrics  # and numpy, which is seldom needed
+def _sums_of_two_types(golden: TensorFile, target: TensorFile, is_complex: bool, cancelled: Cancelled) -> PairSums:
+    from atbprobe_rules.compare.array_sums import ArrayPairSums  # and numpy, which is seldom needed
     from atbprobe_rules.dump.tensor import Tensor
 
-    one, other = (Tensor.of(tensor).array.reshape(-1) for tensor in (golden, target))
-    pair = PairMetrics(one.dtype, other.dtype)
-    for begin in range(0, one.size, _ARRAY_ELEMENTS):
+    epsilon = max(relative_epsilon(golden.element_type), relative_epsilon(target.element_type))
+    pair = ArrayPairSums(epsilon, is_complex=is_complex)
+    tensors = (Tensor.of(golden), Tensor.of(target))
+    for tensor in tensors:
+        tensor.check_size()
+    for block, counterpart in zip(*(tensor.element_blocks(_BLOCK_ELEMENTS) for tensor in tensors), strict=True):
         if cancelled():
             raise CancelledError
-        pair.add(one[begin : begin + _ARRAY_ELEMENTS], other[begin : begin + _ARRAY_ELEMENTS])
-    return pair.result()
+        pair.add(block, counterpart)
+    return pair.sums
 
 
-def _compare_bytes(golden: TensorFile, target: TensorFile) -> tuple[str, ...]:
+def _compare_bytes(golden: TensorFile, target: TensorFile, cancelled: Cancelled) -> tuple[str, ...]:
     """Of a type that cannot be decoded: in what they differ."""
     if golden.dtype != target.dtype:
         return (f"dtype {golden.dtype} became {target.dtype}",)
-    return () if same_bytes(golden, target) else ("the bytes differ, of a type that is not decoded",)
+    return () if same_bytes(golden, target, cancelled) else ("the bytes differ, of a type that is not decoded",)
 
 
-def same_bytes(one: TensorFile, other: TensorFile) -> bool:
+def same_bytes(one: TensorFile, other: TensorFile, cancelled: Cancelled = lambda: False) -> bool:
     """Whether two tensors have the same data, whatever it stands for; most are told apart by their beginning."""
     if one.nbytes != other.nbytes:
         return False
-    return all(a == b for a, b in zip(one.stored_blocks(_BLOCK_BYTES), other.stored_blocks(_BLOCK_BYTES), strict=True))
+    for block, counterpart in zip(one.stored_blocks(_BLOCK_BYTES), other.stored_blocks(_BLOCK_BYTES), strict=True):
+        if cancelled():
+            raise CancelledError
+        if block != counterpart:
+            return False
+    return True
 
 
 def _compare_statistics(

@@ -75,8 +75,17 @@ class Tensor(TensorFile):
 
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Array]:
         """Yield `elements` in parts made of at most `block_bytes` (at least 16) bytes of data, to bound memory."""
+        yield from self._blocks(max(block_bytes // 16, 1) * 16)
+
+    def element_blocks(self, count: int) -> Iterator[Array]:
+        """Yield `elements` in parts of `count` elements, a multiple of 16; the last one may be shorter."""
+        packed, _ = self.stored_elements()
+        kind = self.element_type
+        yield from self._blocks(kind.packed_bytes(count) if packed else kind.unpacked_bytes(count))
+
+    def _blocks(self, block_bytes: int) -> Iterator[Array]:
         packed, count = self.stored_elements()
-        for block in self.home.blocks(max(block_bytes // 16, 1) * 16):
+        for block in self.home.blocks(block_bytes):
             decoded = elements(self.element_type, np.frombuffer(block, np.uint8), packed=packed)[:count]
             count -= decoded.size
             yield decoded
