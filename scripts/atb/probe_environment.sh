@@ -215,6 +215,8 @@ load() {
     say "output  $output/atb_dump_data"
     if [[ ! -e $config ]]; then
         say "next    cp $(printf '%q %q' "$here/config_example.json" "$config")"
+    elif [[ -n $python && -n ${_atbprobe_runs_command-} ]]; then
+        say "next    while the command runs, type in another shell: $(status_command)"
     elif [[ -n $python ]]; then
         say "next    start the model from this shell, then type: $(status_command)"
     fi

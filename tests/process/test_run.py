@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -53,6 +54,17 @@ def test_a_model_runs_with_the_probe_and_takes_edits_and_leaves_nothing(
 def test_the_exit_code_and_the_output_are_the_commands(tmp_path: Path, environment: dict[str, str]) -> None:
     done = run(environment, "--", "bash", "-c", "echo $ATB_OUTPUT_DIR $ATB_DUMP_CONFIG; exit 7", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (7, f"{tmp_path} {tmp_path}/config.json\n")
+
+
+def test_what_to_do_next_is_said_for_a_command_and_not_for_a_shell(
+    tmp_path: Path, environment: dict[str, str], runtime_dir: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LAYERS))
+    (tmp_path / "config.json").chmod(0o600)
+    done = run(environment, "bash", "-c", "env", cwd=tmp_path)
+    assert "while the command runs, type in another shell: " in done.stderr
+    assert "from this shell" not in done.stderr
+    assert "_atbprobe" not in done.stdout
 
 
 def test_options_behind_the_command_are_the_commands(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ import click
 _LOAD_AND_EXEC = """
 script=$1 options=$2
 shift 2
-source "$script" "${@:1:options}" || exit 1
+_atbprobe_runs_command=1 source "$script" "${@:1:options}" || exit 1
 shift "$options"
 exec -- "$@"
 """
