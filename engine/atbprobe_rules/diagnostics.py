@@ -231,6 +231,8 @@ def render_all(diagnostics: Iterable[Diagnostic], source: Source) -> str:
 
 def printable(text: str) -> str:
     """Return `text` with everything a terminal could act on, or that would break the line, as an escape."""
+    if text.isascii() and text.isprintable():  # nearly always, and there may be a million of them
+        return text
     return "".join(_cell(character)[0] for character in text)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import click
 from rich.filesize import decimal
@@ -63,7 +64,7 @@ def tree_lines(decided: OpSelection, op_bytes: Sequence[int], show_all: bool) ->
             left = 1 + sum(1 for _ in lines)
             yield f"... and {counted(left, 'more line')}: --all shows them"
             return
-        yield line
+        yield line()
 
 
 def byte_lines(report: SelectionReport) -> Iterator[str]:
@@ -88,7 +89,12 @@ def byte_lines(report: SelectionReport) -> Iterator[str]:
         yield f"the sizes of {counted(found.unsized, 'selected operation')} are not known: they come on top"
 
 
+Line = Callable[[], str]
+
+
 class _Tree:
+    """Lines are made when they are called: of a large tree most are counted only."""
+
     def __init__(self, decided: OpSelection, op_bytes: Sequence[int], unfolded: bool) -> None:
         self._decided = decided
         self._bytes = op_bytes
@@ -96,46 +102,49 @@ class _Tree:
         self._rules = decided.rules.tolist()
         self._inputs, self._outputs = (tasks.tolist() for tasks in decided.tasks)
 
-    def lines(self, trees: Sequence[ProcessTree]) -> Iterator[str]:
+    def lines(self, trees: Sequence[ProcessTree]) -> Iterator[Line]:
         shown: dict[int, list[ProcessTree]] = {}
         for tree in trees:
             shown.setdefault(len(shown) if self._unfolded else tree.alike, []).append(tree)
         for alike in shown.values():
-            yield f"process {_text(alike[0].head)}"
+            yield partial("process {}".format, _text(alike[0].head))
             yield from self._siblings(alike[0].layers)
             if len(alike) > 1:
-                names = ", ".join(_text(tree.head) for tree in alike[1:5]) + (" …" if len(alike) > 5 else "")
-                yield f"{_more(len(alike) - 1, 'process')} alike: {names}"
+                yield partial(self._processes_alike, alike)
 
-    def _siblings(self, layers: list[TreeNode]) -> Iterator[str]:
+    def _siblings(self, layers: list[TreeNode]) -> Iterator[Line]:
         """From the top down, without recursion: a path can be of any depth."""
-        waiting: list[Iterator[str | tuple[list[TreeNode], int]]] = [self._level(layers, 1)]
+        waiting: list[Iterator[Line | tuple[list[TreeNode], int]]] = [self._level(layers, 1)]
         while waiting:
             step = next(waiting[-1], None)
             if step is None:
                 waiting.pop()
-            elif isinstance(step, str):
-                yield step
-            else:
+            elif isinstance(step, tuple):
                 waiting.append(self._level(*step))
+            else:
+                yield step
 
-    def _level(self, siblings: list[TreeNode], depth: int) -> Iterator[str | tuple[list[TreeNode], int]]:
+    def _level(self, siblings: list[TreeNode], depth: int) -> Iterator[Line | tuple[list[TreeNode], int]]:
         indent = "  " * depth
         for fold in folds(siblings):
             for node in fold.nodes if self._unfolded else fold.nodes[:1]:
                 whole = node.uniform and not self._unfolded
-                yield indent + self._line(node, whole)
+                yield partial(self._line, indent, node, whole)
                 if node.children and not whole:
                     yield node.children, depth + 1
             if len(fold.nodes) > 1 and not self._unfolded:
-                yield f"{indent}  {self._alike(fold.nodes)}"
+                yield partial(self._alike, indent, fold.nodes)
 
-    def _line(self, node: TreeNode, whole: bool) -> str:
+    def _processes_alike(self, alike: list[ProcessTree]) -> str:
+        names = ", ".join(_text(tree.head) for tree in alike[1:5]) + (" …" if len(alike) > 5 else "")
+        return f"{_more(len(alike) - 1, 'process')} alike: {names}"
+
+    def _line(self, indent: str, node: TreeNode, whole: bool) -> str:
         below = f" and {'all ' if node.count > 2 else ''}{node.count - 1:,} below" if whole and node.count > 1 else ""
         name = _text(node.component)
         mask = self._rules[node.index]
         if mask == 0:
-            return f"- {name}{below}"
+            return f"{indent}- {name}{below}"
         sides = [
             f"{side}: {'+'.join(task_names(tasks))}"
             for side, tasks in (("in", self._inputs[node.index]), ("out", self._outputs[node.index]))
@@ -144,14 +153,14 @@ class _Tree:
         size = self._size([node]) if whole else self._bytes[node.index]
         said = [f"rule {printable(', '.join(self._decided.rule_names(mask)))}", *sides]
         said += [decimal(size)] if size else []
-        return click.style(f"+ {name}{below}", fg="green") + f"  ({'; '.join(said)})"
+        return indent + click.style(f"+ {name}{below}", fg="green") + f"  ({'; '.join(said)})"
 
-    def _alike(self, nodes: list[TreeNode]) -> str:
+    def _alike(self, indent: str, nodes: list[TreeNode]) -> str:
         name = _text(nodes[0].component.partition(b"_")[2])
         ids = [node.component.partition(b"_")[0] for node in (nodes[1], nodes[-1])]
         where = f"ids {_text(ids[0])} to {_text(ids[1])}" if len(nodes) > 2 else f"id {_text(ids[0])}"
         size = self._size(nodes[1:])
-        return f"{len(nodes) - 1:,} more {name} alike ({where}{f'; {decimal(size)}' if size else ''})"
+        return f"{indent}  {len(nodes) - 1:,} more {name} alike ({where}{f'; {decimal(size)}' if size else ''})"
 
     def _size(self, nodes: list[TreeNode]) -> int:
         size, waiting = 0, list(nodes)
