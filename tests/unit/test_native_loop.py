@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
-from collections.abc import Iterator
+import re
+import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -191,3 +194,10 @@ def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path, monkeypatch:
     with pytest.raises(DumpError, match="cut short") as refused:
         add_files(PairSums(), golden, target)
     assert (refused.value.path, refused.value.offset) == (paths[1], target.home.header.length + 5)
+
+
+def test_every_version_of_the_loops_gives_the_same(native_file: Callable[[str], Path]) -> None:
+    """Not only the one that this machine would choose."""
+    done = subprocess.run([native_file("double_blocks_driver")], capture_output=True, check=True, timeout=100)
+    flags = set(re.findall(r"\b(?:avx2|avx512bw)\b", Path("/proc/cpuinfo").read_text()))
+    assert json.loads(done.stdout) == {"versions": 1 + len(flags), "wrong": 0}
