@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import subprocess
@@ -121,9 +122,13 @@ def running_drivers(program: Path, folder: Path) -> Iterator[StartDriver]:
                 driver.stdin.close()
 
 
+NUL = "\udc00"
+
+
 def read_rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
-        lines = list(csv.reader(file))
+        content = file.read().replace("\0", NUL)  # which csv refuses before Python 3.11
+    lines = [[field.replace(NUL, "\0") for field in line] for line in csv.reader(io.StringIO(content, newline=""))]
     assert lines[0] == COLUMNS
     assert all(len(line) == len(COLUMNS) for line in lines)
     assert COLUMNS not in lines[1:]

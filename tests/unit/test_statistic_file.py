@@ -35,6 +35,14 @@ def test_a_row(tmp_path: Path) -> None:
     assert row.has_statistics
 
 
+def test_a_name_may_hold_anything(tmp_path: Path) -> None:
+    name = b"nul\0 line\nend\r\xff\x80"
+    row = f'0_1,0,"{name.decode("utf-8", "surrogateescape")}",A,2,input,0,float,nd,1,N/A,N/A,N/A,N/A,N/A\n'
+    found = read_statistics(statistics(tmp_path, row.encode("utf-8", "surrogateescape")))
+    assert found.problems == ()
+    assert [os.fsencode(row.address.names[0]) for row in found.rows] == [name]
+
+
 def test_complex_numbers_and_what_is_not_available(tmp_path: Path) -> None:
     text = START + '"(3,-4)","(0,0.5)","(nan,inf)",2,N/A\n' + START + "N/A,N/A,N/A,N/A,N/A\n"
     first, second = read_statistics(statistics(tmp_path, text)).rows

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,12 @@ _COUNT = re.compile(r"[0-9]{1,20}")
 _SHAPE = re.compile(r"(?:[0-9]{1,19}(?:x[0-9]{1,19})*)?")
 _IDS = re.compile(r"(?:[0-9]+(?:_[0-9]+)*)?")
 _MOST_PROBLEMS = 20
+
+_REFUSES_NUL = sys.version_info < (3, 11)
+"""Whether csv takes a NUL in a name for a mistake, and needs something else in its place."""
+
+_NUL = "\udc00"
+"""What no byte becomes by surrogateescape."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +153,13 @@ def _read(path: Path, columns: Sequence[str], row_of: Callable[[int, Sequence[st
     with os.fdopen(descriptor, newline="", encoding="utf-8", errors="surrogateescape") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise DumpError(path, "this is not a file")
-        lines = csv.reader(_whole_lines(file, complain), strict=True)
+        whole = _whole_lines(file, complain)
+        lines = csv.reader((line.replace("\0", _NUL) for line in whole) if _REFUSES_NUL else whole, strict=True)
         if tuple(_next_row(lines) or ()) != tuple(columns):
             raise DumpError(path, f"line 1 is not the header of {path.name}: {','.join(columns)}")
         while (fields := _next_row(lines, complain)) is not None:
+            if _REFUSES_NUL:
+                fields = [field.replace(_NUL, "\0") for field in fields]
             try:
                 if len(fields) != len(columns):
                     raise ValueError(f"{len(fields)} columns, not {len(columns)}")
