@@ -19,6 +19,8 @@ from saver_driver import (
     saved_files,
 )
 
+from atbprobe_rules.dump.open_dump import open_dump
+
 TYPE_NAMES = {
     -1: "undefined", 0: "float", 1: "float16", 2: "int8", 3: "int32", 4: "uint8", 6: "int16", 7: "uint16",
     8: "uint32", 9: "int64", 10: "uint64", 11: "double", 12: "bool", 13: "string", 16: "complex64",
@@ -173,6 +175,7 @@ def test_modes(driver: Driver) -> None:
         (b"nul\0byte", b"2_nul%00byte"),
         (b'say "a, b"', b'2_say "a, b"'),
         (b"two\nlines", b"2_two\nlines"),
+        (b"carriage\rreturn\r\n", b"2_carriage\rreturn\r\n"),
         (b"\xff\xfe", b"2_\xff\xfe"),
         (b"=1+2", b"2_=1+2"),
     ],
@@ -185,6 +188,11 @@ def test_odd_names(driver: Driver, name: bytes, on_disk: bytes) -> None:
     stored = os.fsencode(row["Tensor Path"])
     assert stored == os.fsencode(driver.data) + b"/0_1234/0/" + on_disk + b"/before/intensor0.bin"
     assert os.path.isfile(stored)  # noqa: PTH113  (Path takes no bytes)
+    [one] = open_dump(driver.data).rounds
+    [tensor] = one.tensors
+    assert (os.fsencode(tensor.op.name), one.problems) == (name, ())
+    assert tensor.row is not None
+    assert tensor.load().dtype == tensor.row.dtype
 
 
 @pytest.mark.parametrize(("component", "on_disk"), [(".", "%2E"), ("..", "%2E%2E")])

@@ -150,7 +150,7 @@ def _read(path: Path, columns: Sequence[str], row_of: Callable[[int, Sequence[st
             problems.append(DumpError(path, reason))
 
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, newline="", encoding="utf-8", errors="surrogateescape") as file:
+    with os.fdopen(descriptor, newline="\n", encoding="utf-8", errors="surrogateescape") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise DumpError(path, "this is not a file")
         whole = _whole_lines(file, complain)
