@@ -122,7 +122,7 @@ def add_files(
     """
     packed, count = golden.stored_elements()
     kind = golden.element_type
-    bits = kind.bits if packed else kind.unpacked_bytes(8)
+    bits = kind.bits if packed else 8 * kind.unpacked_bytes(1)
     loop = _loop_of(kind, packed)
     failure = _ReadFailure()
     room = _room()
