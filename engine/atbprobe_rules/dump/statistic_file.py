@@ -7,6 +7,7 @@ not one is left out and reported with its line, and the others are read.
 from __future__ import annotations
 
 import csv
+import functools
 import math
 import os
 import re
@@ -208,9 +209,10 @@ def _address(fields: Sequence[str]) -> RowAddress:
     if names.count("/") >= MOST_DEPTH:
         raise ValueError(f"Op Name has more than {MOST_DEPTH} parts")
     id_numbers = tuple(int(part[:20]) for part in ids.split("_") if part)
-    return RowAddress(process, count, tuple(names.split("/")), id_numbers, TensorName(Side(side), label))
+    return RowAddress(process, count, tuple(names.split("/")), id_numbers, TensorName.of_row(side, label))
 
 
+@functools.lru_cache(maxsize=1024)
 def _shape(text: str) -> tuple[int, ...] | None:
     return tuple(int(size) for size in text.split("x") if size) if _SHAPE.fullmatch(text) else None
 

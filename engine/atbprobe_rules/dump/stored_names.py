@@ -7,6 +7,7 @@ A component without an id is the rest of a name that holds a slash.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ KEPT_BYTES = 200
 
 MOST_DEPTH = 128
 """Of operations within operations: far more than a path can hold."""
+
+_NAMES_REMEMBERED = 1024
+"""Nearly all tensors of a dump are called as many others of it are."""
 
 _COMPONENT = re.compile(r"([0-9]+)_(.*)", re.DOTALL)
 _PROCESS = re.compile(r"(-?[0-9]{1,10})_([0-9]{1,10})(\.old[0-9]{1,6}|\.[0-9]{1,6})?")
@@ -71,16 +75,23 @@ class TensorName:
     side: Side
     label: str
 
-    @classmethod
-    def of_file(cls, folder: str, file: str) -> TensorName | None:
+    @staticmethod
+    @functools.lru_cache(maxsize=_NAMES_REMEMBERED)
+    def of_row(side: str, label: str) -> TensorName:
+        """Of the texts in statistic.csv; ValueError for another side than input and output."""
+        return TensorName(Side(side), label)
+
+    @staticmethod
+    @functools.lru_cache(maxsize=_NAMES_REMEMBERED)
+    def of_file(folder: str, file: str) -> TensorName | None:
         """None for a file that is no tensor, or is not on the side that its name says (the probe keeps none)."""
         match = _TENSOR.fullmatch(file)
         if match is None:
             return None
         side = Side.INPUT if match[1] == "in" else Side.OUTPUT
-        return cls(side, match[2]) if folder == side.folder else None
+        return TensorName(side, match[2]) if folder == side.folder else None
 
-    @property
+    @functools.cached_property
     def ordinal(self) -> int | None:
         match = _LABEL.fullmatch(self.label)
         return None if match is None else int(match[1])
