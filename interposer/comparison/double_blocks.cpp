@@ -20,8 +20,10 @@ constexpr double kTwoHundredth = 0.005;
 // reorder additions by itself. Wider vectors than the registers would be taken apart element by element.
 template <size_t kWidth>
 struct Vectors {
+    // NOLINTBEGIN(modernize-use-using): with `using`, GCC forgets the attribute where its size depends on a parameter
     typedef double Lanes __attribute__((vector_size(kWidth * sizeof(double))));
     typedef int64_t Counts __attribute__((vector_size(kWidth * sizeof(int64_t))));
+    // NOLINTEND(modernize-use-using)
 };
 
 ATBPROBE_INLINE double magnitude_of(double value) { return value < 0 ? -value : value; }

@@ -57,20 +57,21 @@ class HeaderReader {
     }
 
     bool take_number(size_t most_digits, std::string_view* digits, uint64_t* value) {
-        *digits = {left_.data(), 0};
+        *digits = left_;
         *value = 0;
-        while (!left_.empty() && left_.front() >= '0' && left_.front() <= '9') {
-            if (digits->size() == most_digits) return false;
+        size_t count = 0;
+        for (; !left_.empty() && left_.front() >= '0' && left_.front() <= '9'; ++count) {
+            if (count == most_digits) return false;
             *value = *value * 10 + static_cast<uint64_t>(left_.front() - '0');
             left_.remove_prefix(1);
-            *digits = {digits->data(), digits->size() + 1};
         }
-        return !digits->empty();
+        digits->remove_suffix(left_.size());
+        return count > 0;
     }
 
     bool take_dims(Header* header) {
         if (!left_.empty() && left_.front() == '\n') return true;  // a scalar
-        const char* const begin = left_.data();
+        header->dims = left_;
         size_t dimensions = 0;
         do {
             std::string_view digits;
@@ -78,7 +79,7 @@ class HeaderReader {
             if (++dimensions > kMostDimensions || !take_number(kSizeDigits, &digits, &size)) return false;
             if (__builtin_mul_overflow(header->elements, size, &header->elements)) return false;
         } while (skip(","));
-        header->dims = {begin, static_cast<size_t>(left_.data() - begin)};
+        header->dims.remove_suffix(left_.size());
         return true;
     }
 
