@@ -19,18 +19,18 @@ struct PairSums {
     SideSums golden_side;
     SideSums target_side;
     // Of the elements that are finite on both sides.
-    double golden_squares;
-    double target_squares;
-    double product;
-    double squared_distance;
-    double largest_absolute;
-    double largest_relative;
-    double magnitude;
-    uint64_t elements;
-    uint64_t mismatches;
-    uint64_t below_1000th;
-    uint64_t below_200th;
-    uint64_t differing_blocks;  // that are not the same to the bit, or by value where that is what counts
+    double golden_squares = 0;
+    double target_squares = 0;
+    double product = 0;
+    double squared_distance = 0;
+    double largest_absolute = 0;
+    double largest_relative = 0;
+    double magnitude = 0;
+    uint64_t elements = 0;
+    uint64_t mismatches = 0;
+    uint64_t below_1000th = 0;
+    uint64_t below_200th = 0;
+    uint64_t differing_blocks = 0;  // that are not the same to the bit, or by value where that is what counts
 };
 
 static_assert(sizeof(PairSums) == 160);

@@ -1,4 +1,4 @@
-// Two small files in one call: of a dump of many small tensors the opening of files is most of the work.
+// Many pairs of small files in one call: of a dump of small tensors the opening of files is most of the work.
 //
 // Only what the probe writes as a rule is taken here, a whole tensor each, alike and of a plain type. Whatever is
 // unlike that in any way, errors included, is left to Python, which has the words for it.
@@ -110,39 +110,37 @@ bool is_whole_tensor(const Header& header, size_t element_bytes, size_t file_byt
            !__builtin_mul_overflow(header.elements, element_bytes, &least) && header.data_bytes >= least;
 }
 
-}  // namespace
-}  // namespace atbprobe
+constexpr uint32_t kNoType = UINT32_MAX;
 
-// What the headers of both say. `dims` is their text.
+// What the headers of both files say, with the text of `dims`; of kNoType if the pair was not taken.
 struct SmallPair {
     uint32_t dtype;
     uint32_t dims_length;
-    char dims[atbprobe::kMostDimensions * (atbprobe::kSizeDigits + 1)];
+    char dims[kMostDimensions * (kSizeDigits + 1)];
 };
 
 static_assert(sizeof(SmallPair) == 648);
 
-// Adds the elements of two files that fit half of `room` each; `forms` are by the number of the dtype; one
-// without bits stands where a number has no plain type. False, with nothing added, for any pair that is not usual.
-extern "C" __attribute__((visibility("default"))) bool atbprobe_add_small_files(
-    const atbprobe::ElementForm* forms, uint32_t form_count, const char* golden, const char* target, void* room,
-    uint64_t room_bytes, atbprobe::PairSums* sums, SmallPair* pair) {
-    using namespace atbprobe;
+struct Forms {
+    const ElementForm* by_type;
+    uint32_t count;
+};
+
+// Whether the pair was taken; if not, nothing has been added.
+bool add_small_pair(const Forms& forms, const char* golden, const char* target, char* room, size_t room_bytes,
+                    PairSums* sums, SmallPair* pair) {
     const size_t half = room_bytes / 2;
-    auto* golden_room = static_cast<char*>(room);
     std::string_view one;
     std::string_view other;
-    if (!read_whole(golden, golden_room, half, &one) || !read_whole(target, golden_room + half, half, &other)) {
-        return false;
-    }
+    if (!read_whole(golden, room, half, &one) || !read_whole(target, room + half, half, &other)) return false;
     Header header;
     Header other_header;
     if (!HeaderReader(one).read(&header) || !HeaderReader(other).read(&other_header)) return false;
-    if (header.dtype != other_header.dtype || header.dims != other_header.dims || header.dtype >= form_count ||
+    if (header.dtype != other_header.dtype || header.dims != other_header.dims || header.dtype >= forms.count ||
         header.data_bytes != other_header.data_bytes) {
         return false;
     }
-    const ElementForm& form = forms[header.dtype];
+    const ElementForm& form = forms.by_type[header.dtype];
     const size_t size = element_bits(form) / 8;
     if (size == 0 || !is_whole_tensor(header, size, one.size()) || !is_whole_tensor(other_header, size, other.size())) {
         return false;
@@ -153,4 +151,21 @@ extern "C" __attribute__((visibility("default"))) bool atbprobe_add_small_files(
     add_pair(form, reinterpret_cast<const std::byte*>(one.data() + header.length),
              reinterpret_cast<const std::byte*>(other.data() + other_header.length), header.data_bytes / size, sums);
     return true;
+}
+
+}  // namespace
+}  // namespace atbprobe
+
+// Compares `count` pairs, whose paths are golden's and target's in turn: files that fit half of `room` each. `forms`
+// are by the number of the dtype; one without bits stands where a number has no plain type.
+extern "C" __attribute__((visibility("default"))) void atbprobe_add_small_files(
+    const atbprobe::ElementForm* forms, uint32_t form_count, const char* const* paths, uint64_t count, void* room,
+    uint64_t room_bytes, atbprobe::PairSums* sums, atbprobe::SmallPair* pairs) {
+    using namespace atbprobe;
+    for (uint64_t i = 0; i < count; ++i) {
+        sums[i] = PairSums{};
+        const bool is_taken = add_small_pair({forms, form_count}, paths[2 * i], paths[2 * i + 1],
+                                             static_cast<char*>(room), room_bytes, &sums[i], &pairs[i]);
+        if (!is_taken) pairs[i].dtype = kNoType;
+    }
 }

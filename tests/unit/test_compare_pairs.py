@@ -15,7 +15,7 @@ import pytest
 from atbprobe_rules.compare import workers
 from atbprobe_rules.compare.comparison import Comparison, compare_dumps
 from atbprobe_rules.compare.native_loop import CancelledError
-from atbprobe_rules.compare.tensor_pair import PairOutcome, TensorSource, Verdict, compare_pair
+from atbprobe_rules.compare.tensor_pair import Pair, PairOutcome, TensorSource, Verdict, compare_pairs
 from atbprobe_rules.compare.thresholds import Thresholds
 from atbprobe_rules.compare.workers import PairComparer
 from atbprobe_rules.dump.open_dump import open_dump
@@ -30,7 +30,7 @@ def outcome(folder: Path, golden: bytes, target: bytes, *settings: str) -> PairO
         put(folder / side / "0/2_A" / FILE, content)
         [one] = open_dump(folder / side / "0").rounds
         sources.append(TensorSource(one.tensors[0]))
-    return compare_pair(sources[0], sources[1], Thresholds(settings))
+    return compare_pairs([(sources[0], sources[1])], Thresholds(settings))[0]
 
 
 def stored(values: Any, dtype: Any, number: int) -> bytes:
@@ -167,7 +167,7 @@ def test_rows_that_are_none_are_problems(tmp_path: Path) -> None:
     assert found.problems[0].startswith("target: ")
 
 
-def many(folder: Path, count: int) -> list[tuple[int, workers.Pair]]:
+def many(folder: Path, count: int) -> list[tuple[int, Pair]]:
     put(folder / "0/2_A" / FILE, stored(np.arange(1000), np.float32, 0))
     [one] = open_dump(folder / "0").rounds
     source = TensorSource(one.tensors[0])
@@ -212,7 +212,7 @@ def large_pair(folder: Path, kind: str) -> tuple[TensorSource, TensorSource]:
 @pytest.mark.parametrize("kind", LARGE)
 def test_a_comparison_that_is_given_up_does_not_go_on(tmp_path: Path, kind: str) -> None:
     with pytest.raises(CancelledError):
-        compare_pair(*large_pair(tmp_path, kind), Thresholds(), lambda: True)
+        compare_pairs([large_pair(tmp_path, kind)], Thresholds(), lambda: True)
 
 
 def sparse_file(path: Path, dtype: int, elements: int, bits: int) -> Path:
@@ -237,7 +237,7 @@ def test_no_tensor_is_in_memory_as_a_whole(tmp_path: Path, golden: tuple[int, in
         pair.append(TensorSource(next(open_dump(path.parents[2]).rounds).tensors[0]))
     tracemalloc.start()
     try:
-        found = compare_pair(*pair, Thresholds())
+        [found] = compare_pairs([(pair[0], pair[1])], Thresholds())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -254,7 +254,7 @@ def test_a_file_that_is_cut_meanwhile_is_a_verdict(tmp_path: Path, kind: str) ->
         os.truncate(target.tensor.path, 1000)
         return False
 
-    found = compare_pair(golden, target, Thresholds(), cut)
+    [found] = compare_pairs([(golden, target)], Thresholds(), cut)
     assert found.verdict is Verdict.UNREADABLE
     assert "cut short" in found.reasons[0]
 

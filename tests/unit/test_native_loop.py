@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from atbprobe_rules.compare.metrics import metrics_of
-from atbprobe_rules.compare.native_loop import add_files, add_small_files
+from atbprobe_rules.compare.native_loop import SmallPair, add_files, add_small_files
 from atbprobe_rules.compare.pair_sums import PairSums
 from atbprobe_rules.dump.bin_file import BinFile
 from atbprobe_rules.dump.dump_error import DumpError
@@ -65,6 +65,11 @@ def values_of(kind: ElementType, size: int, data: st.DataObject) -> tuple[np.nda
     return golden, target
 
 
+def small_pair(golden: Path, target: Path) -> SmallPair | None:
+    [found] = add_small_files([(str(golden), str(target))])
+    return found
+
+
 def fields_of(found: Any) -> dict[str, Any]:
     return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
 
@@ -104,7 +109,7 @@ def test_it_gives_what_numpy_gives(tmp_path: Path, kind: ElementType, data: st.D
     if kind.is_viewed or kind.name == "complex32":
         expected["identical"] = paths[0].read_bytes() == paths[1].read_bytes()
     assert_same(fields_of(large), expected)
-    small = add_small_files(*map(str, paths))
+    small = small_pair(*paths)
     assert (small is not None) == (kind.name in PLAIN)
     if small is not None:
         assert (small.element_type, small.shape) == (kind, (size,))
@@ -124,7 +129,7 @@ def test_large_files_are_read_in_parts(tmp_path: Path) -> None:
     add_files(sums, golden, target)
     assert_same(fields_of(metrics_of(sums, is_one_type=True, is_complex=False)), by_numpy(golden, target))
     assert sums.differing_blocks == 1
-    assert add_small_files(*map(str, paths)) is None
+    assert small_pair(*paths) is None
 
 
 @one_folder_for_all_examples
@@ -141,7 +146,7 @@ def test_small_files_are_taken_if_and_only_if_they_are_whole_and_alike(
         for change in damages:
             file = change(file) or b"\0"
         paths.append(put(tmp_path / side, file))
-    found = add_small_files(*map(str, paths))
+    found = small_pair(*paths)
     try:
         headers = [BinFile.open(path).header for path in paths]
         tensors = [Tensor.open(path) for path in paths]
@@ -166,9 +171,18 @@ def test_links_pipes_and_names_that_are_none_are_not_taken(tmp_path: Path) -> No
     (tmp_path / "link").symlink_to(whole)
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe", ".", "nothing", "whole\0", "a\0b"):
-        assert add_small_files(str(whole), str(tmp_path / name)) is None
-        assert add_small_files(str(tmp_path / name), str(whole)) is None
-    assert add_small_files(str(whole), str(whole)) is not None
+        assert small_pair(whole, tmp_path / name) is None
+        assert small_pair(tmp_path / name, whole) is None
+    assert small_pair(whole, whole) is not None
+
+
+def test_each_of_many_pairs_has_its_own_answer(tmp_path: Path) -> None:
+    files = [str(put(tmp_path / str(n), bin_file(np.full(9, n, np.float32).tobytes(), 0, "3,3"))) for n in range(5)]
+    pairs = [(files[0], files[n]) for n in range(5)]
+    pairs[2:2] = [(files[0], str(tmp_path / "nothing"))]
+    found = add_small_files(pairs)
+    assert [None if pair is None else pair.sums.largest_absolute for pair in found] == [0, 1, None, 2, 3, 4]
+    assert add_small_files([]) == []
 
 
 def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

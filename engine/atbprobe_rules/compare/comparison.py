@@ -18,9 +18,9 @@ from atbprobe_rules.compare.feeding import feeds
 from atbprobe_rules.compare.first_difference import JudgedTensor, WrongOp, wrong_operations
 from atbprobe_rules.compare.matching import Matched, RoundPair, match_rounds, match_tensors
 from atbprobe_rules.compare.number_map import NumberMap
-from atbprobe_rules.compare.tensor_pair import PairOutcome, TensorSource, Verdict
+from atbprobe_rules.compare.tensor_pair import Pair, PairOutcome, TensorSource, Verdict
 from atbprobe_rules.compare.thresholds import Thresholds, coarsest_of
-from atbprobe_rules.compare.workers import Pair, PairComparer
+from atbprobe_rules.compare.workers import PairComparer
 from atbprobe_rules.dump.op import StoredTensor
 from atbprobe_rules.dump.tree import Dump
 

@@ -9,7 +9,7 @@ import ctypes
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -83,23 +83,29 @@ class SmallPair(NamedTuple):
     sums: PairSums
 
 
-def add_small_files(golden: str, target: str) -> SmallPair | None:
-    """Compare two files at once that are small, whole and alike.
+def add_small_files(pairs: Sequence[tuple[str, str]]) -> list[SmallPair | None]:
+    """Compare files at once of which golden's and target's are small, whole and alike.
 
     None, for `add_files` and its errors, where they are not, or are not just what the probe writes of a plain type.
     """
-    sums = PairSums()
+    count = len(pairs)
+    sums = (PairSums * count)()
+    found = (_SmallPair * count)()
+    paths = (ctypes.c_char_p * (2 * count))(*(_path(file) for pair in pairs for file in pair))
     room = _room()
     forms = _plain_forms()
-    found = _SmallPair()
-    if "\0" in golden + target:  # where C would take the path to end
-        return None
-    paths = os.fsencode(golden), os.fsencode(target)
-    if not _library().atbprobe_add_small_files(
-        forms, len(forms), *paths, room, len(room), ctypes.byref(sums), ctypes.byref(found)
-    ):
-        return None
-    return SmallPair(ELEMENT_TYPES[found.dtype], _shape(found.dims[: found.dims_length]), sums)
+    _library().atbprobe_add_small_files(forms, len(forms), paths, count, room, len(room), sums, found)
+    return [
+        None
+        if pair.dtype == _NO_TYPE
+        else SmallPair(ELEMENT_TYPES[pair.dtype], _shape(pair.dims[: pair.dims_length]), of_pair)
+        for pair, of_pair in zip(found, sums, strict=True)
+    ]
+
+
+def _path(file: str) -> bytes:
+    """A name with NUL, where C would take the path to end, is none that a file can have."""
+    return b"" if "\0" in file else os.fsencode(file)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -198,9 +204,9 @@ def _room() -> ctypes.Array[ctypes.c_char]:
 @functools.cache
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(comparison_library()))
-    pointer, size, text = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p
+    pointer, size = ctypes.c_void_p, ctypes.c_uint64
     large, small = library.atbprobe_add_files, library.atbprobe_add_small_files
-    large.restype = small.restype = ctypes.c_bool
+    large.restype, small.restype = ctypes.c_bool, None
     large.argtypes = [pointer, *([ctypes.c_int, size] * 2), size, pointer, size, pointer, pointer]
-    small.argtypes = [pointer, ctypes.c_uint32, text, text, pointer, size, pointer, pointer]
+    small.argtypes = [pointer, ctypes.c_uint32, pointer, size, pointer, size, pointer, pointer]
     return library

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from atbprobe_rules.compare.metrics import Metrics, metrics_of
-from atbprobe_rules.compare.native_loop import CancelledError, add_files, add_small_files, relative_epsilon
+from atbprobe_rules.compare.native_loop import CancelledError, SmallPair, add_files, add_small_files, relative_epsilon
 from atbprobe_rules.compare.pair_sums import PairSums
 from atbprobe_rules.compare.side_statistics import NO_STATISTICS, SideStatistics, statistics_of_row
 from atbprobe_rules.compare.thresholds import Thresholds, statistics_violations, violations
@@ -98,31 +98,41 @@ class PairOutcome:
         return self.golden.statistics == self.target.statistics
 
 
-def compare_pair(
-    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled = lambda: False
-) -> PairOutcome:
-    """Compare two tensors. Never raises on account of files: a damaged one is a verdict.
+Pair = tuple[TensorSource, TensorSource]
+
+
+def compare_pairs(
+    pairs: Sequence[Pair], thresholds: Thresholds, cancelled: Cancelled = lambda: False
+) -> list[PairOutcome]:
+    """Compare tensors of golden and of target. Never raises on account of files: a damaged one is a verdict.
 
     CancelledError once `cancelled` says so; it is asked now and then.
     """
+    files = [(golden.tensor.file, target.tensor.file) for golden, target in pairs]
+    small = iter(add_small_files([(one, other) for one, other in files if one is not None and other is not None]))
+    return [
+        _compare(*pair, thresholds, cancelled, next(small) if None not in of_pair else None)
+        for pair, of_pair in zip(pairs, files, strict=True)
+    ]
+
+
+def _compare(
+    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled, small: SmallPair | None
+) -> PairOutcome:
     try:
+        if small is not None and all(
+            source.tensor.is_told_as(small.element_type.name, small.shape) for source in (golden, target)
+        ):
+            return _judge_small(golden, target, thresholds, small)
         if golden.has_data and target.has_data:
-            return _compare_data(golden, target, thresholds, cancelled)
+            return _compare_files(golden, target, thresholds, cancelled)
         return _compare_statistics(golden, target, thresholds, cancelled)
     except (DumpError, OSError) as error:
         return PairOutcome(Verdict.UNREADABLE, (str(error),), golden.as_listed, target.as_listed)
 
 
-def _compare_data(
-    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled
-) -> PairOutcome:
-    assert golden.tensor.file is not None and target.tensor.file is not None
-    small = add_small_files(golden.tensor.file, target.tensor.file)
-    if small is None:
-        return _compare_files(golden, target, thresholds, cancelled)
+def _judge_small(golden: TensorSource, target: TensorSource, thresholds: Thresholds, small: SmallPair) -> PairOutcome:
     element_type, shape, sums = small
-    if not all(source.tensor.is_told_as(element_type.name, shape) for source in (golden, target)):
-        return _compare_files(golden, target, thresholds, cancelled)
     metrics = metrics_of(sums, is_one_type=True, is_complex=element_type.is_complex)
     limits = thresholds.of(element_type.name, element_type.name, golden.coarsest)
     reasons = violations(metrics, limits, integers=element_type.is_integer)

@@ -13,10 +13,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from atbprobe_rules.compare.tensor_pair import PairOutcome, TensorSource, compare_pair
+from atbprobe_rules.compare.tensor_pair import Pair, PairOutcome, compare_pairs
 from atbprobe_rules.compare.thresholds import Thresholds
-
-Pair = tuple[TensorSource, TensorSource]
 
 Item = TypeVar("Item")
 
@@ -52,22 +50,19 @@ class PairComparer:
     def outcomes(self, pairs: Iterable[tuple[Item, Pair]]) -> Iterator[tuple[Item, PairOutcome]]:
         """Yield the outcome of each pair in their order, with what came with it."""
         if self._threads is None:
-            for item, pair in pairs:
-                yield item, self._compare(pair)
+            for items, batch in _batches(pairs):
+                yield from zip(items, self._compare(batch), strict=True)
             return
         under_way: deque[tuple[list[Item], Future[list[PairOutcome]]]] = deque()
         for items, batch in _batches(pairs):
-            under_way.append((items, self._threads.submit(self._compare_all, batch)))
+            under_way.append((items, self._threads.submit(self._compare, batch)))
             if len(under_way) > 4 * self._wanted:  # what waits to be taken must not pile up
                 yield from _taken(under_way)
         while under_way:
             yield from _taken(under_way)
 
-    def _compare_all(self, batch: list[Pair]) -> list[PairOutcome]:
-        return [self._compare(pair) for pair in batch]
-
-    def _compare(self, pair: Pair) -> PairOutcome:
-        return compare_pair(*pair, self._thresholds, self._cancelled.is_set)
+    def _compare(self, batch: list[Pair]) -> list[PairOutcome]:
+        return compare_pairs(batch, self._thresholds, self._cancelled.is_set)
 
 
 def _taken(
