@@ -18,7 +18,7 @@ from atbprobe_rules.compare.thresholds import Thresholds
 
 Item = TypeVar("Item")
 
-BATCH_PAIRS = 16
+BATCH_PAIRS = 64
 BATCH_ELEMENTS = 1 << 20
 """Handing over one pair alone would cost as much as comparing two small tensors; a large one goes by itself."""
 
