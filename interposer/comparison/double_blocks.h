@@ -9,15 +9,6 @@
 
 namespace atbprobe {
 
-struct Differences {
-    double product = 0;
-    double squared_distance = 0;
-    double largest_absolute = 0;
-    double largest_relative = 0;
-    uint64_t below_1000th = 0;
-    uint64_t below_200th = 0;
-};
-
 // How far two blocks are apart, all of whose numbers are finite. `epsilon` stands for a golden value of 0 in a relative
 // error.
 using DifferenceBlock = Differences (*)(const double* golden, const double* target, size_t count, double epsilon);

@@ -1,10 +1,7 @@
 // What Python calls, without its lock, for files of any size: engine/atbprobe_rules/compare/native_loop.py has the same
 // structs.
-#include <unistd.h>
-
-#include <cerrno>
-
 #include "pair_loop.h"
+#include "saver/read_fully.h"
 
 namespace {
 
@@ -19,23 +16,12 @@ struct ReadFailure {
 
 static_assert(sizeof(ReadFailure) == 16);
 
-struct FilePart {
-    int descriptor;
-    uint64_t offset;
-};
-
-bool fill(Side side, const FilePart& part, std::byte* room, size_t bytes, ReadFailure* failure) {
-    for (size_t filled = 0; filled < bytes;) {
-        const uint64_t offset = part.offset + filled;
-        const ssize_t got = pread(part.descriptor, room + filled, bytes - filled, static_cast<off_t>(offset));
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            *failure = {side, got < 0 ? errno : 0, offset};
-            return false;
-        }
-        filled += static_cast<size_t>(got);
-    }
-    return true;
+bool fill(Side side, int file, uint64_t offset, std::byte* room, size_t bytes, ReadFailure* failure) {
+    size_t done = 0;
+    const int error = atbprobe::read_fully(file, room, bytes, static_cast<off_t>(offset), &done);
+    if (error == 0 && done == bytes) return true;
+    *failure = {side, error, offset + done};
+    return false;
 }
 
 }  // namespace
@@ -57,8 +43,8 @@ extern "C" __attribute__((visibility("default"))) bool atbprobe_add_files(
         const uint64_t part = left < most ? left : most;
         const auto bytes = static_cast<size_t>((part * bits + 7) / 8);
         const uint64_t offset = done * bits / 8;
-        if (!fill(Side::kGolden, {golden, golden_offset + offset}, golden_room, bytes, failure)) return false;
-        if (!fill(Side::kTarget, {target, target_offset + offset}, target_room, bytes, failure)) return false;
+        if (!fill(Side::kGolden, golden, golden_offset + offset, golden_room, bytes, failure)) return false;
+        if (!fill(Side::kTarget, target, target_offset + offset, target_room, bytes, failure)) return false;
         atbprobe::add_pair(*form, golden_room, target_room, part, sums);
         done += part;
     }

@@ -202,17 +202,18 @@ class PairLoop {
 
     void add(const SideSums& golden, const SideSums& target, const Differences& found, size_t count,
              uint64_t mismatches) {
+        Differences& sums = sums_->differences;
+        sums.product += found.product;
+        sums.squared_distance += found.squared_distance;
+        sums.largest_absolute = larger(sums.largest_absolute, found.largest_absolute);
+        sums.largest_relative = larger(sums.largest_relative, found.largest_relative);
+        sums.below_1000th += found.below_1000th - mismatches;
+        sums.below_200th += found.below_200th - mismatches;
         sums_->golden_squares += golden.squares;
         sums_->target_squares += target.squares;
-        sums_->product += found.product;
-        sums_->squared_distance += found.squared_distance;
-        sums_->largest_absolute = larger(sums_->largest_absolute, found.largest_absolute);
-        sums_->largest_relative = larger(sums_->largest_relative, found.largest_relative);
         sums_->magnitude = larger(larger(sums_->magnitude, golden.largest), -golden.smallest);
         sums_->elements += count;
         sums_->mismatches += mismatches;
-        sums_->below_1000th += found.below_1000th - mismatches;
-        sums_->below_200th += found.below_200th - mismatches;
     }
 
     ElementForm form_;

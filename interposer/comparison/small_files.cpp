@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "pair_loop.h"
+#include "saver/read_fully.h"
 
 namespace atbprobe {
 namespace {
@@ -96,7 +97,8 @@ bool read_whole(const char* path, char* room, size_t room_bytes, std::string_vie
                     static_cast<uint64_t>(status.st_size) <= room_bytes;
     if (is_whole) {
         const auto size = static_cast<size_t>(status.st_size);
-        is_whole = pread(descriptor, room, size, 0) == static_cast<ssize_t>(size);
+        size_t done = 0;
+        is_whole = read_fully(descriptor, room, size, 0, &done) == 0 && done == size;
         *content = {room, size};
     }
     close(descriptor);

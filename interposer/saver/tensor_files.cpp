@@ -10,6 +10,7 @@
 
 #include "bin_header.h"
 #include "disk_name.h"
+#include "read_fully.h"
 #include "round_scan.h"
 
 namespace atbprobe {
@@ -21,19 +22,6 @@ constexpr size_t kBuffer = size_t{256} << 10;
 std::string_view folder_of(std::string_view file) { return file.substr(0, file.rfind('/')); }
 
 std::string name_of(const std::string& file) { return file.substr(file.rfind('/') + 1); }
-
-// As many of `bytes` as there are; -1 after an error.
-ssize_t read_fully(int file, char* buffer, size_t bytes, size_t offset) {
-    size_t done = 0;
-    while (done < bytes) {
-        const ssize_t got = pread(file, buffer + done, bytes - done, static_cast<off_t>(offset + done));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return -1;
-        if (got == 0) break;
-        done += static_cast<size_t>(got);
-    }
-    return static_cast<ssize_t>(done);
-}
 
 iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
@@ -92,11 +80,11 @@ FileDescriptor TensorFiles::open_file(std::string_view round, const std::string&
     FileDescriptor opened(openat(cursor->descriptor(), name_of(file).c_str(), kFlags));
     if (!opened.is_open()) return opened;
     head->resize(kMaxHeader);
-    const ssize_t bytes = read_fully(opened.get(), head->data(), kMaxHeader, 0);
-    if (bytes < 0) {
+    size_t bytes = 0;
+    if (read_fully(opened.get(), head->data(), kMaxHeader, 0, &bytes) != 0) {
         opened = FileDescriptor();
     } else {
-        head->resize(static_cast<size_t>(bytes));
+        head->resize(bytes);
     }
     return opened;
 }
@@ -120,8 +108,9 @@ bool TensorFiles::holds(std::string_view round, const std::string& file, const T
     const auto* data = static_cast<const char*>(call.data);
     for (uint64_t done = 0; done < call.bytes;) {
         const size_t part = static_cast<size_t>(std::min<uint64_t>(kBuffer, call.bytes - done));
-        const ssize_t got = read_fully(opened.get(), buffer(), part, wanted.size() + done);
-        if (got != static_cast<ssize_t>(part) || std::memcmp(buffer(), data + done, part) != 0) return false;
+        size_t got = 0;
+        const int error = read_fully(opened.get(), buffer(), part, static_cast<off_t>(wanted.size() + done), &got);
+        if (error != 0 || got != part || std::memcmp(buffer(), data + done, part) != 0) return false;
         progress_->fetch_add(1, std::memory_order_relaxed);
         done += part;
     }
@@ -163,12 +152,13 @@ int TensorFiles::copy(const FileDescriptor& from, size_t offset, const std::stri
     iovec piece = piece_of(head);
     error = write_fully(file.file(), &piece, 1, progress_);
     while (error == 0) {
-        const ssize_t got = read_fully(from.get(), buffer(), kBuffer, offset);
+        size_t got = 0;
+        error = read_fully(from.get(), buffer(), kBuffer, static_cast<off_t>(offset), &got);
         if (!from.is_ours() || !file.file().is_ours()) return EBADF;
-        if (got < 0) return errno;
+        if (error != 0) return error;
         if (got == 0) return file.put_in_place(name);
-        offset += static_cast<size_t>(got);
-        piece = {buffer(), static_cast<size_t>(got)};
+        offset += got;
+        piece = {buffer(), got};
         error = write_fully(file.file(), &piece, 1, progress_);
     }
     return error;
