@@ -15,7 +15,7 @@ import pytest
 from atbprobe_rules.compare import workers
 from atbprobe_rules.compare.comparison import Comparison, compare_dumps
 from atbprobe_rules.compare.native_loop import CancelledError
-from atbprobe_rules.compare.tensor_pair import Pair, PairOutcome, TensorSource, Verdict, compare_pairs
+from atbprobe_rules.compare.tensor_pair import Pair, PairOutcome, Verdict, compare_pairs
 from atbprobe_rules.compare.thresholds import Thresholds
 from atbprobe_rules.compare.workers import PairComparer
 from atbprobe_rules.dump.open_dump import open_dump
@@ -24,13 +24,21 @@ from dump_files import STATISTIC_HEADER, bin_file, put, reference_file
 FILE = "after/outtensor0.bin"
 
 
-def outcome(folder: Path, golden: bytes, target: bytes, *settings: str) -> PairOutcome:
-    sources = []
+def pair_of(folder: Path, golden: bytes, target: bytes) -> Pair:
     for side, content in (("golden", golden), ("target", target)):
         put(folder / side / "0/2_A" / FILE, content)
-        [one] = open_dump(folder / side / "0").rounds
-        sources.append(TensorSource(one.tensors[0]))
-    return compare_pairs([(sources[0], sources[1])], Thresholds(settings))[0]
+    return pair_in(folder)
+
+
+def pair_in(folder: Path) -> Pair:
+    """The only tensor of each side."""
+    [golden], [target] = (next(open_dump(folder / side / "0").rounds).tensors for side in ("golden", "target"))
+    return Pair(golden, target)
+
+
+def outcome(folder: Path, golden: bytes, target: bytes, *settings: str) -> PairOutcome:
+    [found] = compare_pairs([pair_of(folder, golden, target)], Thresholds(settings))
+    return found
 
 
 def stored(values: Any, dtype: Any, number: int) -> bytes:
@@ -168,10 +176,9 @@ def test_rows_that_are_none_are_problems(tmp_path: Path) -> None:
 
 
 def many(folder: Path, count: int) -> list[tuple[int, Pair]]:
-    put(folder / "0/2_A" / FILE, stored(np.arange(1000), np.float32, 0))
-    [one] = open_dump(folder / "0").rounds
-    source = TensorSource(one.tensors[0])
-    return [(number, (source, source)) for number in range(count)]
+    content = stored(np.arange(1000), np.float32, 0)
+    pair = pair_of(folder, content, content)
+    return [(number, pair) for number in range(count)]
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -179,15 +186,15 @@ def test_outcomes_come_in_the_order_of_the_pairs(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(workers, "BATCH_PAIRS", 3)
     with PairComparer(Thresholds(), threads) as comparer:
         found = list(comparer.outcomes(many(tmp_path, 50)))
-    assert [number for number, _ in found] == list(range(50))
-    assert {outcome.verdict for _, outcome in found} == {Verdict.IDENTICAL}
+    assert [number for number, _, _ in found] == list(range(50))
+    assert {outcome.verdict for _, _, outcome in found} == {Verdict.IDENTICAL}
 
 
 def test_threads_end_with_the_block(tmp_path: Path) -> None:
     """Though there is much left to do."""
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt), PairComparer(Thresholds(), 2) as comparer:
-        for number, _ in comparer.outcomes(many(tmp_path, 5000)):
+        for number, _, _ in comparer.outcomes(many(tmp_path, 5000)):
             if number == 70:
                 raise KeyboardInterrupt
     assert threading.active_count() == before
@@ -201,27 +208,18 @@ LARGE = {
 }
 
 
-def large_pair(folder: Path, kind: str) -> tuple[TensorSource, TensorSource]:
-    golden, target = (
-        TensorSource(next(open_dump(put(folder / side / "0/2_A" / FILE, content).parents[2]).rounds).tensors[0])
-        for side, content in zip(("golden", "target"), LARGE[kind], strict=True)
-    )
-    return golden, target
-
-
 @pytest.mark.parametrize("kind", LARGE)
 def test_a_comparison_that_is_given_up_does_not_go_on(tmp_path: Path, kind: str) -> None:
     with pytest.raises(CancelledError):
-        compare_pairs([large_pair(tmp_path, kind)], Thresholds(), lambda: True)
+        compare_pairs([pair_of(tmp_path, *LARGE[kind])], Thresholds(), lambda: True)
 
 
-def sparse_file(path: Path, dtype: int, elements: int, bits: int) -> Path:
+def sparse_file(path: Path, dtype: int, elements: int, bits: int) -> None:
     """A .bin full of zeros, which take no place on the disk."""
     size = elements * bits // 8
     put(path, bin_file(b"", dtype, str(elements)).replace(b"Length=0", b"Length=%d" % size))
     path.write_bytes(path.read_bytes().replace(b"data=0,0", b"data=0,%d" % size))
     os.truncate(path, path.stat().st_size + size)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -231,13 +229,12 @@ def sparse_file(path: Path, dtype: int, elements: int, bits: int) -> Path:
 )
 def test_no_tensor_is_in_memory_as_a_whole(tmp_path: Path, golden: tuple[int, int], target: tuple[int, int]) -> None:
     elements = 1 << 25
-    pair = []
     for side, (dtype, bits) in (("golden", golden), ("target", target)):
-        path = sparse_file(tmp_path / side / "0/2_A" / FILE, dtype, elements, bits)
-        pair.append(TensorSource(next(open_dump(path.parents[2]).rounds).tensors[0]))
+        sparse_file(tmp_path / side / "0/2_A" / FILE, dtype, elements, bits)
+    pair = pair_in(tmp_path)
     tracemalloc.start()
     try:
-        [found] = compare_pairs([(pair[0], pair[1])], Thresholds())
+        [found] = compare_pairs([pair], Thresholds())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -247,14 +244,13 @@ def test_no_tensor_is_in_memory_as_a_whole(tmp_path: Path, golden: tuple[int, in
 
 @pytest.mark.parametrize("kind", ["two types", "not decoded"])
 def test_a_file_that_is_cut_meanwhile_is_a_verdict(tmp_path: Path, kind: str) -> None:
-    golden, target = large_pair(tmp_path, kind)
+    pair = pair_of(tmp_path, *LARGE[kind])
 
     def cut() -> bool:
-        assert target.tensor.path is not None
-        os.truncate(target.tensor.path, 1000)
+        os.truncate(tmp_path / "target/0/2_A" / FILE, 1000)
         return False
 
-    [found] = compare_pairs([(golden, target)], Thresholds(), cut)
+    [found] = compare_pairs([pair], Thresholds(), cut)
     assert found.verdict is Verdict.UNREADABLE
     assert "cut short" in found.reasons[0]
 

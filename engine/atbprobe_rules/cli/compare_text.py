@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from atbprobe_rules.cli.words import counted
-from atbprobe_rules.compare.comparison import Comparison, FedBy, WrongOperation
+from atbprobe_rules.compare.comparison import ComparedTensor, Comparison, FedBy, WrongOperation
 from atbprobe_rules.compare.first_difference import State
 from atbprobe_rules.compare.tensor_pair import Verdict
 from atbprobe_rules.diagnostics import printable
@@ -31,10 +31,8 @@ def print_comparison(comparison: Comparison, written: Sequence[Path]) -> None:
         _print_first(comparison.first)
         _print_others(comparison)
     elif comparison.differs:
-        from atbprobe_rules.cli.compare_table import print_tensors
-
         _say("tensors differ, but none that says anything of an operation: inputs whose operations' outputs are equal")
-        print_tensors([tensor for tensor in comparison.tensors if tensor.verdict is Verdict.DIFFERS])
+        _print_tensors([tensor for tensor in comparison.tensors if tensor.verdict is Verdict.DIFFERS])
     elif comparison.tensors:
         _say("no operation differs")
     else:
@@ -64,14 +62,12 @@ def _counts(comparison: Comparison) -> str:
 
 
 def _print_first(wrong: WrongOperation) -> None:
-    from atbprobe_rules.cli.compare_table import print_tensors  # and rich, which takes its time to import
-
     place = wrong.place
     click.secho(f"first operation that differs: {printable(place.op)}", bold=True)
     _say(f"  in round {place.round} of {place.process}: {_why(wrong)}")
     for feed in wrong.fed_by:
         _say(f"  {_fed_by(feed)}")
-    print_tensors(wrong.tensors)
+    _print_tensors(wrong.tensors)
 
 
 def _why(wrong: WrongOperation) -> str:
@@ -112,6 +108,12 @@ def _print_others(comparison: Comparison) -> None:
         _say(f"  {wrong.place.op}  (round {wrong.place.round} of {wrong.place.process})")
     if len(others) > _WRONG_SHOWN:
         _say(f"  and {counted(len(others) - _WRONG_SHOWN, 'more operation')}")
+
+
+def _print_tensors(tensors: Sequence[ComparedTensor]) -> None:
+    from atbprobe_rules.cli.compare_table import print_tensors  # and rich, which takes its time to import
+
+    print_tensors(tensors)
 
 
 def _print_missing(comparison: Comparison) -> None:

@@ -18,7 +18,7 @@ from atbprobe_rules.compare.feeding import feeds
 from atbprobe_rules.compare.first_difference import JudgedTensor, WrongOp, wrong_operations
 from atbprobe_rules.compare.matching import Matched, RoundPair, match_rounds, match_tensors
 from atbprobe_rules.compare.number_map import NumberMap
-from atbprobe_rules.compare.tensor_pair import Pair, PairOutcome, TensorSource, Verdict
+from atbprobe_rules.compare.tensor_pair import Pair, PairOutcome, Verdict
 from atbprobe_rules.compare.thresholds import Thresholds, coarsest_of
 from atbprobe_rules.compare.workers import PairComparer
 from atbprobe_rules.dump.op import StoredTensor
@@ -140,15 +140,6 @@ def compare_dumps(
     return comparing.result
 
 
-@dataclass(frozen=True)
-class _Work:
-    """A pair on its way through the workers."""
-
-    round_pair: int
-    golden: StoredTensor
-    target: StoredTensor
-
-
 class _Comparing:
     """Rounds are matched as the workers want more of them, and judged when all their pairs have come back."""
 
@@ -163,11 +154,11 @@ class _Comparing:
     def run(self, round_pairs: list[RoundPair], comparer: PairComparer) -> None:
         done = 0
         firsts: list[tuple[int, WrongOperation]] = []
-        found = comparer.outcomes(self._work(round_pairs))
-        for place, group in groupby(found, key=lambda work_and_outcome: work_and_outcome[0].round_pair):
+        found = comparer.outcomes(self._pairs(round_pairs))
+        for place, group in groupby(found, key=lambda of_round: of_round[0]):
             compared = []
-            for work, outcome in group:
-                compared.append(ComparedTensor(TensorPlace.of(work.golden), TensorPlace.of(work.target), outcome))
+            for _, pair, outcome in group:
+                compared.append(ComparedTensor(TensorPlace.of(pair.golden), TensorPlace.of(pair.target), outcome))
                 done += 1
                 self._progress(done, done if self._rounds_matched == 0 else self._estimate(len(round_pairs)))
             wrong = _judge(compared)
@@ -179,17 +170,18 @@ class _Comparing:
             self.result.first = _with_feeds(first, round_pairs[place])
         self._note_renamed()
 
-    def _work(self, round_pairs: list[RoundPair]) -> Iterator[tuple[_Work, Pair]]:
-        for place, pair in enumerate(round_pairs):
-            matched = self._match(pair)
+    def _pairs(self, round_pairs: list[RoundPair]) -> Iterator[tuple[int, Pair]]:
+        """Yield the pairs of all rounds, each with the place of its round among them."""
+        for place, round_pair in enumerate(round_pairs):
+            matched = self._match(round_pair)
             self._rounds_matched += 1
             coarsest = _coarsest(matched)
             for golden, target in matched.pairs:
                 self._look_at_names(golden, target)
-                sources = TensorSource(golden, coarsest), TensorSource(target, coarsest)
-                if any(source.is_known or source.is_missing for source in sources):
+                pair = Pair(golden, target, coarsest)
+                if pair.is_known:
                     self._pairs_matched += 1
-                    yield _Work(place, golden, target), sources
+                    yield place, pair
                 else:
                     self.result.unjudged += 1
 

@@ -31,17 +31,10 @@ class PairSums(ctypes.Structure):
     _fields_ = [
         ("golden_side", SideSums),
         ("target_side", SideSums),
-        *(
-            (name, ctypes.c_double)
-            for name in (
-                *("golden_squares", "target_squares", "product", "squared_distance"),
-                *("largest_absolute", "largest_relative", "magnitude"),
-            )
-        ),
-        *(
-            (name, ctypes.c_uint64)
-            for name in ("elements", "mismatches", "below_1000th", "below_200th", "differing_blocks")
-        ),
+        *((name, ctypes.c_double) for name in ("product", "squared_distance", "largest_absolute", "largest_relative")),
+        *((name, ctypes.c_uint64) for name in ("below_1000th", "below_200th")),
+        *((name, ctypes.c_double) for name in ("golden_squares", "target_squares", "magnitude")),
+        *((name, ctypes.c_uint64) for name in ("elements", "mismatches", "differing_blocks")),
     ]
 
     golden_side: SideSums

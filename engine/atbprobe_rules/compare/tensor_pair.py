@@ -13,6 +13,7 @@ from atbprobe_rules.compare.pair_sums import PairSums
 from atbprobe_rules.compare.side_statistics import NO_STATISTICS, SideStatistics, statistics_of_row
 from atbprobe_rules.compare.thresholds import Thresholds, statistics_violations, violations
 from atbprobe_rules.dump.dump_error import DumpError
+from atbprobe_rules.dump.element_types import ElementType
 from atbprobe_rules.dump.op import StoredTensor
 from atbprobe_rules.dump.tensor_file import TensorFile
 
@@ -40,35 +41,24 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class TensorSource:
-    """A tensor of one side; `coarsest` is the coarsest of the types of its round, as Thresholds.of takes it."""
+class Pair:
+    """A tensor of golden and its counterpart; `coarsest` is the coarsest type of their round, for Thresholds.of."""
 
-    tensor: StoredTensor
+    golden: StoredTensor
+    target: StoredTensor
     coarsest: str = ""
 
     @property
-    def has_data(self) -> bool:
-        return self.tensor.file is not None
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether the row tells of a .bin, and there is none."""
-        return self.tensor.is_missing
+    def sides(self) -> tuple[StoredTensor, StoredTensor]:
+        return (self.golden, self.target)
 
     @property
     def is_known(self) -> bool:
-        return self.has_data or self.statistics != NO_STATISTICS
-
-    @property
-    def statistics(self) -> SideStatistics:
-        return statistics_of_row(self.tensor.row)
-
-    @property
-    def as_listed(self) -> SideOutcome:
-        """What its row says."""
-        row = self.tensor.row
-        dtype, shape = ("", None) if row is None else (row.dtype, row.shape)
-        return SideOutcome(dtype, shape, self.statistics)
+        """Whether there are or were data or statistics of either, without which nothing can be said."""
+        return any(
+            tensor.file is not None or tensor.is_missing or statistics_of_row(tensor.row) != NO_STATISTICS
+            for tensor in self.sides
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +88,6 @@ class PairOutcome:
         return self.golden.statistics == self.target.statistics
 
 
-Pair = tuple[TensorSource, TensorSource]
-
-
 def compare_pairs(
     pairs: Sequence[Pair], thresholds: Thresholds, cancelled: Cancelled = lambda: False
 ) -> list[PairOutcome]:
@@ -108,67 +95,66 @@ def compare_pairs(
 
     CancelledError once `cancelled` says so; it is asked now and then.
     """
-    files = [(golden.tensor.file, target.tensor.file) for golden, target in pairs]
+    files = [(pair.golden.file, pair.target.file) for pair in pairs]
     small = iter(add_small_files([(one, other) for one, other in files if one is not None and other is not None]))
     return [
-        _compare(*pair, thresholds, cancelled, next(small) if None not in of_pair else None)
+        _compare(pair, thresholds, cancelled, None if None in of_pair else next(small))
         for pair, of_pair in zip(pairs, files, strict=True)
     ]
 
 
-def _compare(
-    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled, small: SmallPair | None
-) -> PairOutcome:
+def _compare(pair: Pair, thresholds: Thresholds, cancelled: Cancelled, small: SmallPair | None) -> PairOutcome:
     try:
-        if small is not None and all(
-            source.tensor.is_told_as(small.element_type.name, small.shape) for source in (golden, target)
-        ):
-            return _judge_small(golden, target, thresholds, small)
-        if golden.has_data and target.has_data:
-            return _compare_files(golden, target, thresholds, cancelled)
-        return _compare_statistics(golden, target, thresholds, cancelled)
+        if small is not None:
+            kind, shape, sums = small
+            if all(tensor.is_told_as(kind.name, shape) for tensor in pair.sides):
+                metrics = metrics_of(sums, is_one_type=True, is_complex=kind.is_complex)
+                return _judged(pair, kind, kind, shape, metrics, thresholds)
+        if pair.golden.file is not None and pair.target.file is not None:
+            return _compare_files(pair, thresholds, cancelled)
+        return _compare_statistics(pair, thresholds, cancelled)
     except (DumpError, OSError) as error:
-        return PairOutcome(Verdict.UNREADABLE, (str(error),), golden.as_listed, target.as_listed)
+        return PairOutcome(Verdict.UNREADABLE, (str(error),), _as_listed(pair.golden), _as_listed(pair.target))
 
 
-def _judge_small(golden: TensorSource, target: TensorSource, thresholds: Thresholds, small: SmallPair) -> PairOutcome:
-    element_type, shape, sums = small
-    metrics = metrics_of(sums, is_one_type=True, is_complex=element_type.is_complex)
-    limits = thresholds.of(element_type.name, element_type.name, golden.coarsest)
-    reasons = violations(metrics, limits, integers=element_type.is_integer)
-    one = SideOutcome(element_type.name, shape, _best_statistics(metrics.golden, golden))
-    other = SideOutcome(element_type.name, shape, _best_statistics(metrics.target, target))
-    return PairOutcome(_verdict(reasons, metrics.identical), reasons, one, other, metrics)
-
-
-def _compare_files(
-    golden_source: TensorSource, target_source: TensorSource, thresholds: Thresholds, cancelled: Cancelled
-) -> PairOutcome:
-    golden, target = golden_source.tensor.open_file(), target_source.tensor.open_file()
-    metrics: Metrics | None = None
-    reasons: tuple[str, ...] = ()
-    identical = False
+def _compare_files(pair: Pair, thresholds: Thresholds, cancelled: Cancelled) -> PairOutcome:
+    golden, target = pair.golden.open_file(), pair.target.open_file()
     if golden.shape != target.shape:
-        reasons = (f"shape {_text(golden.shape)} became {_text(target.shape)}",)
+        reasons: tuple[str, ...] = (f"shape {_text(golden.shape)} became {_text(target.shape)}",)
     elif not (golden.element_type.is_readable and target.element_type.is_readable):
         reasons = _compare_bytes(golden, target, cancelled)
-        identical = not reasons
     elif golden.dtype == target.dtype and golden.nbytes != target.nbytes:
         reasons = (f"{golden.nbytes:,} bytes of data became {target.nbytes:,}",)
     else:
         metrics = _measure(golden, target, cancelled)
-        identical = metrics.identical
-        limits = thresholds.of(golden.dtype, target.dtype, golden_source.coarsest)
-        # Of two types nothing is said beyond the values as doubles.
-        integers = golden.element_type.is_integer and golden.dtype == target.dtype
-        reasons = violations(metrics, limits, integers=integers)
-    one = _outcome(golden, golden_source, None if metrics is None else metrics.golden)
-    other = _outcome(target, target_source, None if metrics is None else metrics.target)
-    return PairOutcome(_verdict(reasons, identical), reasons, one, other, metrics)
+        return _judged(pair, golden.element_type, target.element_type, golden.shape, metrics, thresholds)
+    one = SideOutcome(golden.dtype, golden.shape, statistics_of_row(pair.golden.row))
+    other = SideOutcome(target.dtype, target.shape, statistics_of_row(pair.target.row))
+    return PairOutcome(Verdict.DIFFERS if reasons else Verdict.IDENTICAL, reasons, one, other)
 
 
-def _verdict(reasons: tuple[str, ...], identical: bool) -> Verdict:
-    return Verdict.DIFFERS if reasons else Verdict.IDENTICAL if identical else Verdict.EQUAL
+def _judged(
+    pair: Pair,
+    golden_type: ElementType,
+    target_type: ElementType,
+    shape: tuple[int, ...],
+    metrics: Metrics,
+    thresholds: Thresholds,
+) -> PairOutcome:
+    limits = thresholds.of(golden_type.name, target_type.name, pair.coarsest)
+    # Of two types nothing is said beyond the values as doubles.
+    integers = golden_type.is_integer and golden_type == target_type
+    reasons = violations(metrics, limits, integers=integers)
+    verdict = Verdict.DIFFERS if reasons else Verdict.IDENTICAL if metrics.identical else Verdict.EQUAL
+    one = SideOutcome(golden_type.name, shape, _best_statistics(metrics.golden, pair.golden))
+    other = SideOutcome(target_type.name, shape, _best_statistics(metrics.target, pair.target))
+    return PairOutcome(verdict, reasons, one, other, metrics)
+
+
+def _best_statistics(found: SideStatistics, tensor: StoredTensor) -> SideStatistics:
+    """Extremes of complex numbers are not computed here, but statistic.csv has them."""
+    listed = statistics_of_row(tensor.row)
+    return listed if found.max is None and listed.max is not None else found
 
 
 def _measure(golden: TensorFile, target: TensorFile, cancelled: Cancelled) -> Metrics:
@@ -220,16 +206,13 @@ def same_bytes(one: TensorFile, other: TensorFile, cancelled: Cancelled = lambda
     return True
 
 
-def _compare_statistics(
-    golden: TensorSource, target: TensorSource, thresholds: Thresholds, cancelled: Cancelled
-) -> PairOutcome:
-    sides = [_with_statistics(golden, cancelled), _with_statistics(target, cancelled)]
-    one, other = sides
+def _compare_statistics(pair: Pair, thresholds: Thresholds, cancelled: Cancelled) -> PairOutcome:
+    one, other = (_with_statistics(tensor, cancelled) for tensor in pair.sides)
     if one.shape is not None and other.shape is not None and one.shape != other.shape:
         reasons: tuple[str, ...] | None = (f"shape {_text(one.shape)} became {_text(other.shape)}",)
     else:
         elements = math.prod(one.shape or other.shape or ())
-        limits = thresholds.of(one.dtype, other.dtype, golden.coarsest)
+        limits = thresholds.of(one.dtype, other.dtype, pair.coarsest)
         reasons = statistics_violations(one.statistics, other.statistics, elements, limits)
     if reasons is None:
         if one.shape is not None and one.shape == other.shape and 0 in one.shape:
@@ -238,32 +221,28 @@ def _compare_statistics(
         verdict = Verdict.UNKNOWN
     else:
         verdict = Verdict.DIFFERS if reasons else Verdict.EQUAL
-    missing = [name for name, source in (("golden", golden), ("target", target)) if source.is_missing]
+    missing = [name for name, tensor in zip(("golden", "target"), pair.sides, strict=True) if tensor.is_missing]
     if missing and verdict is not Verdict.DIFFERS:
         verdict, reasons = Verdict.UNREADABLE, (f"the .bin of {' and '.join(missing)} is not there",)
     return PairOutcome(verdict, reasons, one, other)
 
 
-def _with_statistics(source: TensorSource, cancelled: Cancelled) -> SideOutcome:
+def _with_statistics(tensor: StoredTensor, cancelled: Cancelled) -> SideOutcome:
     """The statistics from the row, else from the data."""
-    if not source.has_data or source.statistics != NO_STATISTICS:
-        return source.as_listed
-    tensor = source.tensor.open_file()
-    if not tensor.element_type.is_readable:
-        return SideOutcome(tensor.dtype, tensor.shape, NO_STATISTICS)
-    return SideOutcome(tensor.dtype, tensor.shape, _measure(tensor, tensor, cancelled).golden)
+    listed = _as_listed(tensor)
+    if tensor.file is None or listed.statistics != NO_STATISTICS:
+        return listed
+    file = tensor.open_file()
+    if not file.element_type.is_readable:
+        return SideOutcome(file.dtype, file.shape, NO_STATISTICS)
+    return SideOutcome(file.dtype, file.shape, _measure(file, file, cancelled).golden)
 
 
-def _outcome(tensor: TensorFile, source: TensorSource, found: SideStatistics | None) -> SideOutcome:
-    statistics = source.statistics if found is None else _best_statistics(found, source)
-    return SideOutcome(tensor.dtype, tensor.shape, statistics)
-
-
-def _best_statistics(found: SideStatistics, source: TensorSource) -> SideStatistics:
-    """Extremes of complex numbers are not computed here, but statistic.csv has them."""
-    if found.max is None and source.statistics.max is not None:
-        return source.statistics
-    return found
+def _as_listed(tensor: StoredTensor) -> SideOutcome:
+    """What its row says."""
+    row = tensor.row
+    dtype, shape = ("", None) if row is None else (row.dtype, row.shape)
+    return SideOutcome(dtype, shape, statistics_of_row(row))
 
 
 def _text(shape: tuple[int, ...]) -> str:

@@ -47,47 +47,45 @@ class PairComparer:
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
 
-    def outcomes(self, pairs: Iterable[tuple[Item, Pair]]) -> Iterator[tuple[Item, PairOutcome]]:
-        """Yield the outcome of each pair in their order, with what came with it."""
+    def outcomes(self, pairs: Iterable[tuple[Item, Pair]]) -> Iterator[tuple[Item, Pair, PairOutcome]]:
+        """Yield each pair in their order, with what came with it, and its outcome."""
         if self._threads is None:
-            for items, batch in _batches(pairs):
-                yield from zip(items, self._compare(batch), strict=True)
+            for batch in _batches(pairs):
+                yield from _with_outcomes(batch, self._compare(batch))
             return
-        under_way: deque[tuple[list[Item], Future[list[PairOutcome]]]] = deque()
-        for items, batch in _batches(pairs):
-            under_way.append((items, self._threads.submit(self._compare, batch)))
+        under_way: deque[tuple[list[tuple[Item, Pair]], Future[list[PairOutcome]]]] = deque()
+        for batch in _batches(pairs):
+            under_way.append((batch, self._threads.submit(self._compare, batch)))
             if len(under_way) > 4 * self._wanted:  # what waits to be taken must not pile up
-                yield from _taken(under_way)
-        while under_way:
-            yield from _taken(under_way)
+                first, future = under_way.popleft()
+                yield from _with_outcomes(first, future.result())
+        for batch, future in under_way:
+            yield from _with_outcomes(batch, future.result())
 
-    def _compare(self, batch: list[Pair]) -> list[PairOutcome]:
-        return compare_pairs(batch, self._thresholds, self._cancelled.is_set)
-
-
-def _taken(
-    under_way: deque[tuple[list[Item], Future[list[PairOutcome]]]],
-) -> Iterator[tuple[Item, PairOutcome]]:
-    items, future = under_way.popleft()
-    return zip(items, future.result(), strict=True)
+    def _compare(self, batch: list[tuple[Item, Pair]]) -> list[PairOutcome]:
+        return compare_pairs([pair for _, pair in batch], self._thresholds, self._cancelled.is_set)
 
 
-def _batches(pairs: Iterable[tuple[Item, Pair]]) -> Iterator[tuple[list[Item], list[Pair]]]:
-    items: list[Item] = []
-    batch: list[Pair] = []
+def _with_outcomes(
+    batch: list[tuple[Item, Pair]], outcomes: list[PairOutcome]
+) -> Iterator[tuple[Item, Pair, PairOutcome]]:
+    return ((item, pair, outcome) for (item, pair), outcome in zip(batch, outcomes, strict=True))
+
+
+def _batches(pairs: Iterable[tuple[Item, Pair]]) -> Iterator[list[tuple[Item, Pair]]]:
+    batch: list[tuple[Item, Pair]] = []
     elements = 0
     for item, pair in pairs:
-        items.append(item)
-        batch.append(pair)
+        batch.append((item, pair))
         elements += _elements(pair)
         if len(batch) == BATCH_PAIRS or elements >= BATCH_ELEMENTS:
-            yield items, batch
-            items, batch, elements = [], [], 0
+            yield batch
+            batch, elements = [], 0
     if batch:
-        yield items, batch
+        yield batch
 
 
 def _elements(pair: Pair) -> int:
     """As many as the row of one side tells; as many as make a batch if there is none."""
-    shapes = [source.tensor.row.shape for source in pair if source.tensor.row is not None]
+    shapes = [tensor.row.shape for tensor in pair.sides if tensor.row is not None]
     return next((math.prod(shape) for shape in shapes if shape is not None), BATCH_ELEMENTS)

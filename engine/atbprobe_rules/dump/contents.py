@@ -70,17 +70,17 @@ def round_contents(one: Round) -> RoundContents:
 def _amount(tensor: StoredTensor, anomalous: Counter[AnomalyKey]) -> Amount:
     op = tensor.op
     names = tuple(component.name for component in op.components)
-    ids = tuple(component.id for component in op.components if component.id is not None)
+    path = tensor.path
     size = 0
-    if tensor.path is not None:
+    if path is not None:
         try:
-            size = tensor.path.lstat().st_size
+            size = path.lstat().st_size
         except OSError:
             size = 0  # it went away since the folder was read
     return Amount(
         tensors=1,
-        stored=int(tensor.path is not None),
+        stored=int(path is not None),
         missing=int(tensor.is_missing),
         bytes=size,
-        anomalous=int((names, ids, tensor.name) in anomalous),
+        anomalous=int((names, op.id_path, tensor.name) in anomalous),
     )

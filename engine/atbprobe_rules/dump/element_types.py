@@ -59,14 +59,6 @@ class ElementType:
         return -(-count * self.bits // 8)
 
 
-def _plain(number: int, name: str, bits: int, numpy_name: str) -> ElementType:
-    return ElementType(number, name, bits, numpy_name)
-
-
-def _coded(number: int, name: str, bits: int, numpy_name: str) -> ElementType:
-    return ElementType(number, name, bits, numpy_name, is_coded=True)
-
-
 BOOL = 12
 INT4 = 29
 UINT1 = 30
@@ -78,33 +70,33 @@ ELEMENT_TYPES: dict[int, ElementType] = {
     element_type.number: element_type
     for element_type in (
         ElementType(-1, "undefined"),
-        _plain(0, "float", 32, "<f4"),
-        _plain(1, "float16", 16, "<f2"),
-        _plain(2, "int8", 8, "int8"),
-        _plain(3, "int32", 32, "<i4"),
-        _plain(4, "uint8", 8, "uint8"),
-        _plain(6, "int16", 16, "<i2"),
-        _plain(7, "uint16", 16, "<u2"),
-        _plain(8, "uint32", 32, "<u4"),
-        _plain(9, "int64", 64, "<i8"),
-        _plain(10, "uint64", 64, "<u8"),
-        _plain(11, "double", 64, "<f8"),
-        _plain(BOOL, "bool", 8, "bool"),  # anything but zero is true
+        ElementType(0, "float", 32, "<f4"),
+        ElementType(1, "float16", 16, "<f2"),
+        ElementType(2, "int8", 8, "int8"),
+        ElementType(3, "int32", 32, "<i4"),
+        ElementType(4, "uint8", 8, "uint8"),
+        ElementType(6, "int16", 16, "<i2"),
+        ElementType(7, "uint16", 16, "<u2"),
+        ElementType(8, "uint32", 32, "<u4"),
+        ElementType(9, "int64", 64, "<i8"),
+        ElementType(10, "uint64", 64, "<u8"),
+        ElementType(11, "double", 64, "<f8"),
+        ElementType(BOOL, "bool", 8, "bool"),  # anything but zero is true
         ElementType(13, "string"),
-        _plain(16, "complex64", 64, "<c8"),
-        _plain(17, "complex128", 128, "<c16"),
-        _plain(27, "bf16", 16, "bfloat16"),
-        _coded(INT4, "int4", 4, "int4"),
-        _coded(UINT1, "uint1", 1, "uint8"),
-        _plain(COMPLEX32, "complex32", 32, "complex64"),  # two halves, which numpy has no type for
-        _coded(HIFLOAT8, "hifloat8", 8, "float32"),
-        _plain(35, "float8_e5m2", 8, "float8_e5m2"),
-        _plain(36, "float8_e4m3fn", 8, "float8_e4m3fn"),
-        _plain(37, "float8_e8m0", 8, "float8_e8m0fnu"),
-        _coded(38, "float6_e3m2", 6, "float6_e3m2fn"),
-        _coded(39, "float6_e2m3", 6, "float6_e2m3fn"),
-        _coded(40, "float4_e2m1", 4, "float4_e2m1fn"),
-        _coded(FLOAT4_E1M2, "float4_e1m2", 4, "float32"),
+        ElementType(16, "complex64", 64, "<c8"),
+        ElementType(17, "complex128", 128, "<c16"),
+        ElementType(27, "bf16", 16, "bfloat16"),
+        ElementType(INT4, "int4", 4, "int4", is_coded=True),
+        ElementType(UINT1, "uint1", 1, "uint8", is_coded=True),
+        ElementType(COMPLEX32, "complex32", 32, "complex64"),  # two halves, which numpy has no type for
+        ElementType(HIFLOAT8, "hifloat8", 8, "float32", is_coded=True),
+        ElementType(35, "float8_e5m2", 8, "float8_e5m2"),
+        ElementType(36, "float8_e4m3fn", 8, "float8_e4m3fn"),
+        ElementType(37, "float8_e8m0", 8, "float8_e8m0fnu"),
+        ElementType(38, "float6_e3m2", 6, "float6_e3m2fn", is_coded=True),
+        ElementType(39, "float6_e2m3", 6, "float6_e2m3fn", is_coded=True),
+        ElementType(40, "float4_e2m1", 4, "float4_e2m1fn", is_coded=True),
+        ElementType(FLOAT4_E1M2, "float4_e1m2", 4, "float32", is_coded=True),
     )
 }
 

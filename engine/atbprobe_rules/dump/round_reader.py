@@ -143,8 +143,7 @@ class _Tree:
             components = (*above, OpComponent.of_folder(folders[-1]))
             op = self._ops[folders] = Op(self._round, components, parent)
             (self.roots if parent is None else parent.children).append(op)
-            ids = tuple(component.id for component in components if component.id is not None)
-            self._by_names.setdefault((tuple(component.name for component in components), ids), op)
+            self._by_names.setdefault((tuple(component.name for component in components), op.id_path), op)
         return op
 
     def _tensor(self, op: Op, name: TensorName) -> StoredTensor:

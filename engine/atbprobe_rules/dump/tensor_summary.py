@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from atbprobe_rules.dump.element_arrays import Array, array_dtype
+from atbprobe_rules.dump.element_arrays import Array
 from atbprobe_rules.dump.tensor import Tensor
 
 BINS = 20
@@ -179,7 +179,7 @@ class _Sums:
 
     @property
     def _is_complex(self) -> bool:
-        return array_dtype(self._tensor.element_type).kind == "c"
+        return self._tensor.element_type.is_complex
 
 
 def _native(block: Array) -> Array:
