@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from library_run import Dump
+from library_run import HEADER, Dump
 
 
 @dataclass
@@ -33,3 +33,9 @@ class Compared:
 
 def count_rows(dump: Dump) -> int:
     return sum(map(len, dump.rows.values()))
+
+
+def count_lost_rows(ours: Dump, peer: Dump) -> int:
+    """How many of our rows the peer does not have whole: threads of it tear each other's rows."""
+    columns = HEADER.count(",") + 1
+    return count_rows(ours) - sum(len(row) == columns for rows in peer.rows.values() for row in rows)

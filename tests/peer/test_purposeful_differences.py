@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from compared import Compared, count_rows
+from compared import Compared, count_lost_rows
 from differences import LATE_FILTER, SIX_DECIMALS
 from library_run import BOTH, OURS, PEER, model_of
 from model_runs import EVERYTHING, ModelRuns, Rules
@@ -49,7 +49,7 @@ def test_a_second_execution_into_the_same_directory(run: ModelRuns, compared: Co
     rules = {"task": "all", "save_child": True}
     options = ("--executes-per-setup", "2")
     ours = run(OURS, rules, *options)
-    peer = run_complete(lambda: run(PEER, rules, *options), lambda peer: count_rows(ours) - count_rows(peer), compared)
+    peer = run_complete(lambda: run(PEER, rules, *options), lambda peer: count_lost_rows(ours, peer), compared)
     assert ours.files.keys() == peer.files.keys()
     grown = {path for path in ours.files if path.endswith(".bin")}
     for path, content in ours.files.items():
